@@ -4,14 +4,14 @@
 
 namespace offpath::engine {
 
-bool Engine::State::reap() {
+bool State::reap() {
   if (accesses.empty()) return false;
   const auto ended_accesses = completions.take();
   for (const auto& [ticket, status] : ended_accesses) end_access(ticket, status);
   return !ended_accesses.empty();
 }
 
-void Engine::State::end_access(uint64_t ticket, const base::Status& status) {
+void State::end_access(uint64_t ticket, const base::Status& status) {
   const Access access = std::move(accesses.extract(ticket).mapped());
   const auto found = operations.find(access.operation);
   Operation* operation = found == operations.end() ? nullptr : found->second.get();

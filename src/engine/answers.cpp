@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests at the member that is asked: handed to the responder in order, and what becomes of its answers.
+#include "engine/calls.hpp"
 #include "engine/exports.hpp"
+#include "engine/peers.hpp"
 
 namespace offpath::engine {
 
@@ -9,19 +11,21 @@ using wire::Channel;
 using wire::Kind;
 using wire::Message;
 
-void Engine::set_responder(Responder* responder) { state_->responder = responder; }
+void Engine::set_responder(Responder* responder) { state_->calls->set_responder(responder); }
 
-void Engine::State::handle_request(const Message& message, fabric::Bytes body) {
-  const auto team = find_team(message.team, message.to);
-  if (team == nullptr) return handle_absent({message.team, message.to}, message, body);
+void Calls::handle_request(const Message& message, fabric::Bytes body) {
+  const auto team = s_.find_team(message.team, message.to);
+  if (team == nullptr) return s_.peers->handle_absent({message.team, message.to}, message, body);
   const uint64_t number = message.number;
   const bool sound = message.from < team->spec.members.size() && message.channel == Channel::calls;
-  if (!sound || body.size() > graph::kMaxRequestBytes) return refuse_message("a request that nobody can have posted");
+  if (!sound || body.size() > graph::kMaxRequestBytes)
+    return s_.refuse_message("a request that nobody can have posted");
   if (team->lost[message.from] != 0) return;
   RequestPeer& peer = requests_with(*team, message.from);
-  if (number < peer.next_asked || peer.held.contains(number)) return refuse_message("a request for the second time");
+  if (number < peer.next_asked || peer.held.contains(number)) return s_.refuse_message("a request for the second time");
   if (number > peer.next_asked) {
-    if (number - peer.next_asked >= kMaxUnansweredRequests) return refuse_message("a request too far ahead of others");
+    if (number - peer.next_asked >= kMaxUnansweredRequests)
+      return s_.refuse_message("a request too far ahead of others");
     peer.held.emplace(number, std::vector<uint8_t>(body.begin(), body.end()));
     return;
   }
@@ -32,85 +36,95 @@ void Engine::State::handle_request(const Message& message, fabric::Bytes body) {
   }
 }
 
-void Engine::State::hand_over(const std::shared_ptr<Team>& team, uint32_t from, uint64_t number, fabric::Bytes body) {
-  const RequestId id = next_id++;
+void Calls::hand_over(const std::shared_ptr<Team>& team, uint32_t from, uint64_t number, fabric::Bytes body) {
+  const RequestId id = s_.next_id++;
   Answer answer;
-  if (responder == nullptr || team->removed) {
+  if (responder_ == nullptr || team->removed) {
     answer.status = Status::error(OFFPATH_ERR_RANGE, "nobody answers requests to member %u", team->spec.rank);
   } else {
-    answer = responder->on_request(team->spec.client, team->spec.context, from, id, team->memory, body);
+    answer = responder_->on_request(team->spec.client, team->spec.context, from, id, team->memory, body);
   }
   answer_now(id, {team, from, number}, std::move(answer));
 }
 
-void Engine::State::answer_now(RequestId id, const DeferredRequest& request, Answer answer) {
+void Calls::answer_now(RequestId id, const DeferredRequest& request, Answer answer) {
   const auto& [team, from, number] = request;
   if (answer.kind == Answer::Kind::reply) return reply(*team, from, number, answer.status, answer.payload);
   if (answer.kind == Answer::Kind::graph) {
     const OperationKey key{Channel::answers, number, from};
-    return start(add_operation(team, key, Part::responder, std::move(answer.graph), id));
+    return s_.start(s_.add_operation(team, key, Part::responder, std::move(answer.graph), id));
   }
   if (answer.kind == Answer::Kind::update) {
     if (answer.update->bytes <= request_limit()) return begin_update(request, answer.update);
     return reply(*team, from, number, Status::error(OFFPATH_ERR_INTERNAL, "an update of too much"), {});
   }
-  deferred.emplace(id, request);
+  deferred_.emplace(id, request);
   requests_with(*team, from).deferred.insert(number);
   ++team->open_requests;
 }
 
-void Engine::State::begin_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update) {
+void Calls::begin_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update) {
   ++request.team->open_requests;
   if (!update->reads) return apply_update(request, update);
   update->before.resize(update->bytes);
-  const memory::Ticket ticket = next_ticket();
-  when_done(update->memory->read(update->before.data(), update->address, update->bytes, ticket), ticket,
-            [this, request, update](const Status& status) {
-              if (status.ok()) return apply_update(request, update);
-              end_update(request, *update, status);
-            });
+  const memory::Ticket ticket = s_.next_ticket();
+  s_.when_done(update->memory->read(update->before.data(), update->address, update->bytes, ticket), ticket,
+               [this, request, update](const Status& status) {
+                 if (status.ok()) return apply_update(request, update);
+                 end_update(request, *update, status);
+               });
 }
 
-void Engine::State::apply_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update) {
+void Calls::apply_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update) {
   const uint8_t* after = update->apply(update->reads ? update->before.data() : nullptr);
   if (after == nullptr) return end_update(request, *update, {});
-  const memory::Ticket ticket = next_ticket();
-  when_done(update->memory->write(update->address, after, update->bytes, ticket), ticket,
-            [this, request, update](const Status& status) { end_update(request, *update, status); });
+  const memory::Ticket ticket = s_.next_ticket();
+  s_.when_done(update->memory->write(update->address, after, update->bytes, ticket), ticket,
+               [this, request, update](const Status& status) { end_update(request, *update, status); });
 }
 
-void Engine::State::end_update(const DeferredRequest& request, graph::Update& update, const Status& status) {
+void Calls::end_update(const DeferredRequest& request, graph::Update& update, const Status& status) {
   Team& team = *request.team;
   --team.open_requests;
   update.on_ended();
   if (team.abandoned) return;
   const bool with_data = status.ok() && update.replies;
   reply(team, request.from, request.number, status, with_data ? fabric::Bytes(update.before) : fabric::Bytes());
-  forget_if_unused(team);
+  s_.forget_if_unused(team);
 }
 
 void Engine::answer(RequestId request, Answer answer) { state_->answers.emplace_back(request, std::move(answer)); }
 
-void Engine::State::answer_deferred(RequestId id, Answer answer) {
-  const auto found = deferred.find(id);
-  if (found == deferred.end()) return;
+void Calls::answer(RequestId id, Answer answer) {
+  const auto found = deferred_.find(id);
+  if (found == deferred_.end()) return;
   const DeferredRequest request = std::move(found->second);
-  deferred.erase(found);
+  deferred_.erase(found);
   request.team->requests[request.from]->deferred.erase(request.number);
   --request.team->open_requests;
   answer_now(id, request, std::move(answer));
-  forget_if_unused(*request.team);
+  s_.forget_if_unused(*request.team);
 }
 
 // Pulls of the request that came before its answer, and find nothing now, are refused.
-void Engine::State::reply(Team& team, uint32_t to, uint64_t number, const Status& status, fabric::Bytes payload) {
+void Calls::reply(Team& team, uint32_t to, uint64_t number, const Status& status, fabric::Bytes payload) {
   const OperationKey key{Channel::answers, number, to};
   for (const Message& pull : team.exchange.take_pulls(key))
-    exports->refuse_pull(team, to, pull.pull_id, OFFPATH_ERR_STATE);
+    s_.exports->refuse_pull(team, to, pull.pull_id, OFFPATH_ERR_STATE);
   Message message = about(Kind::reply, team, Channel::calls, number, to, team.spec.rank);
   message.status = payload.size() <= request_limit() ? status.code() : OFFPATH_ERR_INTERNAL;
   if (message.status != OFFPATH_OK) payload = {};
-  if (team.lost[to] == 0) send(team, to, message, payload);
+  if (team.lost[to] == 0) s_.peers->send(team, to, message, payload);
+}
+
+void Calls::end_answer(const Operation& operation) {
+  Team& team = *operation.team;
+  responder_->on_answered(team.spec.client, team.spec.context, operation.context, operation.status);
+  reply(team, operation.key.peer, operation.key.number, operation.status, {});
+}
+
+void Calls::abandon(const Team& team) {
+  std::erase_if(deferred_, [&](const auto& entry) { return entry.second.team.get() == &team; });
 }
 
 }  // namespace offpath::engine

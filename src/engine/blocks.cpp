@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Exports, as carriers see them.
 #include "engine/exports.hpp"
+#include "engine/peers.hpp"
 
 namespace offpath::engine {
 
@@ -8,7 +9,7 @@ using base::Status;
 using wire::Message;
 
 // With more to follow the receiver must say first what it takes in all.
-bool Engine::State::Exports::may_push(const Operation& operation, const Export& block) const {
+bool Exports::may_push(const Operation& operation, const Export& block) const {
   const bool elsewhere = !operation.team->spec.members[block.peer].local;
   const bool is_last = block.rest <= block.bytes;
   const bool is_short = s_.config.pushed_bytes > 0 && block.bytes <= s_.config.pushed_bytes;
@@ -16,25 +17,25 @@ bool Engine::State::Exports::may_push(const Operation& operation, const Export& 
 }
 
 // Unless it was asked for, there are limits to what may lie there.
-bool Engine::State::Exports::may_push(Block block, bool asked) const {
+bool Exports::may_push(Block block, bool asked) const {
   const Operation& operation = *block.operation;
   const Export& its = operation.graph.exports[block.index];
   return operation.exports[block.index].pushable && may_push(operation, its) &&
          (asked || operation.team->exchange.may_push(its.peer));
 }
 
-Message Engine::State::Exports::push_of(Block block) const {
+Message Exports::push_of(Block block) const {
   const Operation& operation = *block.operation;
   const Export& its = operation.graph.exports[block.index];
   return about(wire::Kind::push, *operation.team, operation.key.channel, operation.key.number,
                operation.team->spec.rank, its.peer, its.tag);
 }
 
-fabric::Peer Engine::State::Exports::peer_of(Block block) {
-  return s_.peer_of(*block.operation->team, block.operation->graph.exports[block.index].peer);
+fabric::Peer Exports::peer_of(Block block) {
+  return s_.peers->peer_of(*block.operation->team, block.operation->graph.exports[block.index].peer);
 }
 
-Compression::Plan Engine::State::Exports::plan_coding(const Offer& offer) const {
+Compression::Plan Exports::plan_coding(const Offer& offer) const {
   const Operation& operation = *offer.block.operation;
   const TeamSpec& team = operation.team->spec;
   const codecs::Wish& wish = team.compress ? *team.compress : s_.config.compress;
@@ -42,24 +43,22 @@ Compression::Plan Engine::State::Exports::plan_coding(const Offer& offer) const 
                              wire::TeamIdHash()(team.id), offer.readable);
 }
 
-void Engine::State::Exports::offer_near(Block block, Location source, uint64_t bytes) {
+void Exports::offer_near(Block block, Location source, uint64_t bytes) {
   const Operation& operation = *block.operation;
   const Member& peer = operation.team->spec.members[operation.graph.exports[block.index].peer];
-  s_.offer_near(peer.worker, operation.exports[block.index].pull_id, std::move(source), bytes);
+  s_.peers->offer_near(peer.worker, operation.exports[block.index].pull_id, std::move(source), bytes);
 }
 
-Carried& Engine::State::Exports::carry(Block block, Carrier& by) {
+Carried& Exports::carry(Block block, Carrier& by) {
   ExportProgress& progress = block.operation->exports[block.index];
   progress.state = ExportState::sending;
   progress.carried.by = &by;
   return progress.carried;
 }
 
-void Engine::State::Exports::begin_reading(Block block) {
-  block.operation->exports[block.index].state = ExportState::reading;
-}
+void Exports::begin_reading(Block block) { block.operation->exports[block.index].state = ExportState::reading; }
 
-std::optional<bool> Engine::State::Exports::end_reading(Block block) {
+std::optional<bool> Exports::end_reading(Block block) {
   ExportProgress& progress = block.operation->exports[block.index];
   if (progress.state != ExportState::reading) return std::nullopt;
   const bool asked = progress.pull_id != 0;
@@ -68,18 +67,18 @@ std::optional<bool> Engine::State::Exports::end_reading(Block block) {
   return asked;
 }
 
-void Engine::State::Exports::note_left(Block block, uint64_t bytes) {
+void Exports::note_left(Block block, uint64_t bytes) {
   s_.note_moved(*block.operation, bytes);
   s_.traffic.sent_bytes += bytes;
 }
 
-void Engine::State::Exports::note_coded(Block block, const Coded& coded) { s_.note_coded(*block.operation, coded); }
+void Exports::note_coded(Block block, const Coded& coded) { s_.note_coded(*block.operation, coded); }
 
-void Engine::State::Exports::note_sampled(Block block, const codecs::Chooser::Sampled& sampled) {
+void Exports::note_sampled(Block block, const codecs::Chooser::Sampled& sampled) {
   s_.observer.on_sampled(block.operation->team->spec.client, sampled);
 }
 
-void Engine::State::Exports::note_pushed(Block block, uint64_t bytes, bool asked) {
+void Exports::note_pushed(Block block, uint64_t bytes, bool asked) {
   Operation& operation = *block.operation;
   const Export& its = operation.graph.exports[block.index];
   note_left(block, bytes);
@@ -87,14 +86,14 @@ void Engine::State::Exports::note_pushed(Block block, uint64_t bytes, bool asked
   resolve(operation, block.index, bytes);
 }
 
-void Engine::State::Exports::end_empty(Block block) {
+void Exports::end_empty(Block block) {
   Operation& operation = *block.operation;
   answer_empty(*operation.team, operation.graph.exports[block.index].peer, operation.exports[block.index].pull_id);
   resolve(operation, block.index, 0);
 }
 
 // The operation fails, and the member that has asked for the block is told.
-void Engine::State::Exports::refuse(Block block, const Status& status) {
+void Exports::refuse(Block block, const Status& status) {
   Operation& operation = *block.operation;
   operation.note_failure(status);
   const uint64_t pull_id = operation.exports[block.index].pull_id;
@@ -102,13 +101,13 @@ void Engine::State::Exports::refuse(Block block, const Status& status) {
   resolve(operation, block.index, 0);
 }
 
-void Engine::State::Exports::give_otherwise(Block block) {
+void Exports::give_otherwise(Block block) {
   ExportProgress& progress = block.operation->exports[block.index];
   progress.pushable = false;
   if (progress.state == ExportState::requested) hand_out(*block.operation, block.index);
 }
 
-void Engine::State::Exports::later(Block block, uint64_t ticket, Then then) {
+void Exports::later(Block block, uint64_t ticket, Then then) {
   ++block.operation->accesses;
   s_.accesses.emplace(ticket, Access{block.operation->id, std::move(then)});
 }

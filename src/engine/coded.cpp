@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Chunks that come compressed. They are decoded straight to where they belong, if this process can use that in place.
-#include "engine/state.hpp"
+#include "engine/imports.hpp"
 
 namespace offpath::engine {
 
@@ -21,40 +21,40 @@ Status check_method(const Message& message, uint32_t readable) {
 
 // `holder`: whose memory the payload is, given back when it is decoded; null: it is the caller's again on return.
 // check_data() has found its place.
-void Engine::State::decode(const Message& message, fabric::Bytes payload, Chunk* holder) {
-  Pull& pull = pulls.at(message.pull_id);
+void Imports::decode(const Message& message, fabric::Bytes payload, Chunk* holder) {
+  Pull& pull = pulls_.at(message.pull_id);
   Operation& operation = *pull.operation;
-  CodedChunk* job = compression.take();
+  CodedChunk* job = s_.compression.take();
   uint8_t* place_there = pull.target.memory->view(pull.target.address + message.offset, message.length);
   const bool in_place = place_there != nullptr;
   job->method = {static_cast<CodecId>(message.codec), message.width, 0};
   job->out = in_place ? codecs::Room(place_there, message.length) : job->plain_room(message.length);
   job->in = payload;
-  if (holder == nullptr && !compression.coder.prompt()) {
+  if (holder == nullptr && !s_.compression.coder.prompt()) {
     job->kept.assign(payload.begin(), payload.end());
     job->in = job->kept;
   }
-  job->since_ns = compression.now_ns();
-  const memory::Ticket ticket = next_ticket();
-  const Status method = check_method(message, compression.coder.readable());
-  when_done(operation, method.ok() ? compression.coder.decode(*job, ticket) : memory::Outcome(method), ticket,
-            [this, message, job, holder, in_place, memory = pull.target.memory](Operation* op, Status status) {
-              if (holder != nullptr) chunks.give_back(holder);
-              if (status.ok() && job->check != message.check) {
-                status = Status::error(OFFPATH_ERR_DAMAGED, "a compressed chunk has another checksum than was said");
-              }
-              if (op != nullptr && pulls.contains(message.pull_id)) {
-                pulls.at(message.pull_id).decode_ns += compression.now_ns() - job->since_ns;
-                if (!status.ok()) {
-                  finish_pull(message.pull_id, status, Cause::target_fault);
-                } else if (in_place) {
-                  note_placed(message.pull_id, message.length, {});
-                } else {
-                  place(message.pull_id, message.offset, job->out);
-                }
-              }
-              compression.give_back(job);
-            });
+  job->since_ns = s_.compression.now_ns();
+  const memory::Ticket ticket = s_.next_ticket();
+  const Status method = check_method(message, s_.compression.coder.readable());
+  s_.when_done(operation, method.ok() ? s_.compression.coder.decode(*job, ticket) : memory::Outcome(method), ticket,
+               [this, message, job, holder, in_place, memory = pull.target.memory](Operation* op, Status status) {
+                 if (holder != nullptr) s_.chunks.give_back(holder);
+                 if (status.ok() && job->check != message.check) {
+                   status = Status::error(OFFPATH_ERR_DAMAGED, "a compressed chunk has another checksum than was said");
+                 }
+                 if (op != nullptr && pulls_.contains(message.pull_id)) {
+                   pulls_.at(message.pull_id).decode_ns += s_.compression.now_ns() - job->since_ns;
+                   if (!status.ok()) {
+                     finish_pull(message.pull_id, status, Cause::target_fault);
+                   } else if (in_place) {
+                     note_placed(message.pull_id, message.length, {});
+                   } else {
+                     place(message.pull_id, message.offset, job->out);
+                   }
+                 }
+                 s_.compression.give_back(job);
+               });
 }
 
 }  // namespace offpath::engine

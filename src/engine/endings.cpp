@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kAskedAtATime = 16;  // operations of a team: many may wait for one late member
 }
 
-void Engine::State::Exports::ask_for_endings() {
+void Exports::ask_for_endings() {
   for (const auto& [team_key, team] : s_.teams) {
     size_t count = 0;
     for (const auto& [key, operation] : team->operations) {
@@ -25,7 +25,7 @@ void Engine::State::Exports::ask_for_endings() {
   s_.settle();
 }
 
-bool Engine::State::Exports::ask_for_endings(Operation& operation) {
+bool Exports::ask_for_endings(Operation& operation) {
   Graph& graph = operation.graph;
   std::set<uint32_t> silent;
   for (size_t i = 0; i < operation.exports.size(); ++i) {
@@ -48,14 +48,14 @@ bool Engine::State::Exports::ask_for_endings(Operation& operation) {
   return !silent.empty();
 }
 
-void Engine::State::Exports::answer_ending(Team& team, const Operation* operation, const Message& message) {
+void Exports::answer_ending(Team& team, const Operation* operation, const Message& message) {
   const bool has_ended = operation == nullptr && message.number < team.next_sequence;
   const bool takes_no_more = operation != nullptr && operation->steps_left == operation->endings_left;
   if (has_ended || takes_no_more) return answer_empty(team, message.to, message.pull_id);
   refuse_pull(team, message.to, message.pull_id, OFFPATH_ERR_STATE);
 }
 
-void Engine::State::Exports::finish_ending(Operation& operation, uint32_t index, bool takes_no_more) {
+void Exports::finish_ending(Operation& operation, uint32_t index, bool takes_no_more) {
   const uint32_t peer = operation.graph.steps[index].peer;
   operation.steps[index].done = true;
   --operation.steps_left;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/engine.hpp"
 
+#include "engine/calls.hpp"
 #include "engine/exports.hpp"
+#include "engine/imports.hpp"
+#include "engine/local.hpp"
 #include "engine/multicasts.hpp"
+#include "engine/peers.hpp"
 
 #include <algorithm>
 
@@ -13,9 +17,22 @@ using base::Status;
 using wire::Kind;
 using wire::Message;
 
+State::State(const Config& c, fabric::Fabric& f, Neighbours& n, Observer& o)
+    : config(c),
+      fabric(f),
+      neighbours(n),
+      observer(o),
+      local(std::make_shared<Local>(*this)),
+#define OFFPATH_ROOM(type, name) name(std::make_shared<type>(*this)),
+#include "engine/rooms.def"
+      rooms{
+#define OFFPATH_ROOM(type, name) name.get(),
+#include "engine/rooms.def"
+      } {
+}
+
 Engine::Engine(const Config& config, fabric::Fabric& fabric, Neighbours& neighbours, Observer& observer)
     : state_(std::make_unique<State>(config, fabric, neighbours, observer)) {
-  state_->furnish();
   fabric.set_receiver(this);
 }
 
@@ -40,10 +57,9 @@ Result<TeamHandle> Engine::add_team(TeamSpec spec) {
   team->peers.assign(spec.members.size(), -1);
   team->lost.assign(spec.members.size(), 0);
   team->spec = std::move(spec);
-  s.forget_departed(key);
   s.teams[key] = team;
   s.team_by_handle[team->handle] = team;
-  s.deliver_early(key);
+  s.peers->arrive(key);
   s.settle();
   return team->handle;
 }
@@ -58,13 +74,13 @@ void Engine::remove_team(TeamHandle handle) {
   s.forget_if_unused(*team);
 }
 
-void Engine::State::forget_if_unused(const Team& team) {
+void State::forget_if_unused(const Team& team) {
   if (!team.removed || !team.unused()) return;
   const auto it = teams.find({team.spec.id, team.spec.rank});
   if (it == teams.end()) return;
   const std::shared_ptr<Team> gone = std::move(it->second);
   teams.erase(it);
-  depart(gone);
+  peers->depart(gone);
 }
 
 void Engine::remove_client(ClientId client, Loss how) {
@@ -79,30 +95,30 @@ void Engine::remove_client(ClientId client, Loss how) {
     const bool used = team->said_hello;
     // Whoever asked us once may still hold what it was granted, or we what it granted us.
     const bool unfinished = !team->operations.empty() || team->exchange.pulls_waiting() > 0 ||
-                            State::Multicasts::is_awaited(*team) || !team->requests.empty();
+                            Multicasts::is_awaited(*team) || !team->requests.empty();
     for (const auto& [key, operation] : team->operations) {
       s.release(*operation);
       s.operations.erase(operation->id);
     }
     team->operations.clear();
-    std::erase_if(s.deferred, [&](const auto& entry) { return entry.second.team == team; });
+    s.calls->abandon(*team);
     for (lost.to = 0; used && lost.to < team->spec.members.size(); ++lost.to) {
       const bool neighbour = team->spec.members[lost.to].local;
       // A clean departure of a process needs no obituary: nobody waits for us.
       const bool concerned = unfinished || neighbour || how != Loss::process;
-      if (lost.to != team->spec.rank && !team->lost[lost.to] && concerned) s.send(*team, lost.to, lost);
+      if (lost.to != team->spec.rank && !team->lost[lost.to] && concerned) s.peers->send(*team, lost.to, lost);
     }
     team->abandoned = true;
     s.team_by_handle.erase(team->handle);
     s.teams.erase({team->spec.id, team->spec.rank});
-    s.depart(team);
+    s.peers->depart(team);
   }
   s.clients.erase(client);
   s.settle();
 }
 
-Operation& Engine::State::add_operation(const std::shared_ptr<Team>& team, OperationKey key, Part part, Graph graph,
-                                        uint64_t context) {
+Operation& State::add_operation(const std::shared_ptr<Team>& team, OperationKey key, Part part, Graph graph,
+                                uint64_t context) {
   auto owned = std::make_unique<Operation>();
   Operation& operation = *owned;
   operation.id = next_id++;
@@ -126,14 +142,14 @@ Operation& Engine::State::add_operation(const std::shared_ptr<Team>& team, Opera
   return operation;
 }
 
-void Engine::State::release_first_steps(Operation& operation) {
+void State::release_first_steps(Operation& operation) {
   for (uint32_t step = 0; step < operation.steps.size(); ++step) {
     if (operation.graph.steps[step].waits == 0) ready.emplace_back(&operation, step);
   }
 }
 
 // Queues the steps that wait for nothing and serves those who have asked before.
-void Engine::State::start(Operation& operation) {
+void State::start(Operation& operation) {
   auto& in_order = operation.team->in_order;
   if (operation.graph.in_order) in_order.push_back(&operation);
   if (!operation.graph.in_order || in_order.front() == &operation) release_first_steps(operation);
@@ -152,15 +168,15 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
     operation.note_failure(spoilt);
     for (StepProgress& step : operation.steps) step.failed = true;
   }
-  s.drop_arrived(*team, team->next_sequence, sequence);
+  s.imports->drop_arrived(*team, team->next_sequence, sequence);
   team->next_sequence = sequence + 1;
   team->exchange.for_each_kept(sequence, [&](uint32_t member) { operation.note_begun(member); });
   if (team->broken) {
     team->exchange.take_pulls(operation.key);
     const auto lost = std::find(team->lost.begin(), team->lost.end(), 1) - team->lost.begin();
-    s.fail_for_loss(operation, static_cast<uint32_t>(lost));
+    s.peers->fail_for_loss(operation, static_cast<uint32_t>(lost));
   } else {
-    s.say_hello(*team);
+    s.peers->say_hello(*team);
     s.start(operation);
   }
   s.settle();
@@ -169,23 +185,56 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
 bool Engine::progress() {
   State& s = *state_;
   bool busy = s.fabric.progress() || !s.answers.empty();
-  busy |= s.report_unreachable();
   busy |= s.reap();
   busy |= s.sender.send_waiting();
-  busy |= s.place_announced();
-  busy |= s.multicasts->progress();
-  busy |= s.exports->progress();
+  for (Room* room : s.rooms) busy |= room->progress();
   s.settle();
   busy |= s.sender.flush_all();
-  busy |= s.move_local();
+  busy |= s.local->progress();
   busy |= s.sender.flush_all();
   return busy;
 }
 
-uint64_t Engine::wait_ns() { return state_->multicasts->wait_ns(); }
+uint64_t Engine::wait_ns() {
+  uint64_t wait = UINT64_MAX;
+  for (Room* room : state_->rooms) wait = std::min(wait, room->wait_ns());
+  return wait;
+}
 
 uint64_t Engine::rest_ns() const { return state_->multicasts->rest_ns(); }
 
+const Traffic& Engine::traffic() const { return state_->traffic; }
+
+bool Engine::expects(uint64_t bytes) const {
+  return state_->exports->bytes_left() >= bytes || state_->imports->bytes_left() >= bytes;
+}
+
 void Engine::on_message(fabric::Bytes header, fabric::Bytes payload) { state_->receive(header, payload); }
+
+void Engine::on_fetched(uint64_t context, bool success) { state_->imports->on_fetched(context, success); }
+
+void Engine::on_peer_lost(fabric::Peer peer) { state_->peers->lose_peer(peer); }
+
+void Engine::on_sent(uint64_t context, bool) {
+  State& s = *state_;
+  auto* chunk = reinterpret_cast<Chunk*>(context);
+  if (chunk == nullptr) return;  // an address
+  if (chunk->carrier != nullptr) chunk->carrier->on_sent(chunk->transfer);
+  const uint64_t access = std::exchange(chunk->access, 0);
+  s.chunks.give_back(chunk);
+  if (access != 0) s.end_access(access, {});
+}
+
+void Engine::on_announced(fabric::Bytes header, size_t payload_bytes, fabric::Announced handle) {
+  State& s = *state_;
+  const auto message = wire::decode(header);
+  const bool carries = message.ok() && payload_of(message.value().kind) != Payload::none;
+  if (!carries || payload_bytes > s.config.chunk_bytes) {
+    s.refuse_message("an announced payload where none belongs");
+    s.fabric.drop(handle);
+    return;
+  }
+  s.imports->announce(message.value(), payload_bytes, handle);
+}
 
 }  // namespace offpath::engine

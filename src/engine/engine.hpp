@@ -132,6 +132,8 @@ struct Config {
   std::function<uint64_t()> now_ns;  // a clock, for what pays, and for multicast. Null: the system's
 };
 
+struct State;
+
 class Engine : public fabric::Receiver {
  public:
   // The fabric must be silenced (set_receiver(nullptr)) or gone before the engine goes.
@@ -198,7 +200,6 @@ class Engine : public fabric::Receiver {
   uint64_t refused_count() const;
 
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

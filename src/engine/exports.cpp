@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/exports.hpp"
 
+#include "engine/peers.hpp"
+
 #include <algorithm>
 
 namespace offpath::engine {
@@ -19,29 +21,29 @@ OperationKey key_of(const Message& message) {
 
 }  // namespace
 
-Engine::State::Exports::Exports(State& state)
+Exports::Exports(State& state)
     : Blocks({state.config.chunk_bytes, state.config.chunks_in_flight, state.config.batched_bytes}, state.compression),
       s_(state),
       carriers_(make_carriers(*this, state.sender)) {}
 
-void Engine::State::Exports::on_message(const Message& message, fabric::Bytes) {
+void Exports::on_message(const Message& message, fabric::Bytes) {
   message.kind == Kind::pull ? handle_pull(message) : handle_done(message);
 }
 
-void Engine::State::Exports::forget(Operation& operation) {
+void Exports::forget(Operation& operation) {
   for (size_t i = 0; operation.exports_left > 0 && i < operation.exports.size(); ++i) {
     Carried& carried = operation.exports[i].carried;
     if (Carrier* const by = std::exchange(carried.by, nullptr)) by->forget(carried);
   }
 }
 
-bool Engine::State::Exports::progress() {
+bool Exports::progress() {
   bool busy = false;
   for (const auto& carrier : carriers_) busy |= carrier->move();
   return busy;
 }
 
-uint64_t Engine::State::Exports::bytes_left() const {
+uint64_t Exports::bytes_left() const {
   uint64_t bytes = 0;
   for (const auto& carrier : carriers_) bytes += carrier->bytes_left();
   return bytes;
@@ -49,9 +51,9 @@ uint64_t Engine::State::Exports::bytes_left() const {
 
 // ---- asked for ------------------------------------------------------------------------------------------------
 
-void Engine::State::Exports::handle_pull(const Message& message) {
+void Exports::handle_pull(const Message& message) {
   const auto team = s_.find_team(message.team, message.from);
-  if (team == nullptr) return s_.handle_absent({message.team, message.from}, message, {});
+  if (team == nullptr) return s_.peers->handle_absent({message.team, message.from}, message, {});
   if (message.to >= team->spec.members.size()) return s_.refuse_message("a member that the team does not have");
   team->exchange.note_present(message.to);
   if (settle_push(*team, message)) return;  // the block was pushed before the pull came
@@ -69,25 +71,25 @@ void Engine::State::Exports::handle_pull(const Message& message) {
   refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_NOT_STARTED);
 }
 
-void Engine::State::Exports::refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status) {
+void Exports::refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status) {
   Message fail;
   fail.kind = Kind::fail;
   fail.pull_id = pull_id;
   fail.status = status;
-  s_.send(team, rank, fail);
+  s_.peers->send(team, rank, fail);
 }
 
-void Engine::State::Exports::answer_empty(Team& team, uint32_t rank, uint64_t pull_id) {
+void Exports::answer_empty(Team& team, uint32_t rank, uint64_t pull_id) {
   const Member& member = team.spec.members[rank];
-  if (member.local) return s_.offer_near(member.worker, pull_id, {}, 0);
+  if (member.local) return s_.peers->offer_near(member.worker, pull_id, {}, 0);
   Message empty;
   empty.kind = Kind::data;
   empty.pull_id = pull_id;
-  s_.send(team, rank, empty);
+  s_.peers->send(team, rank, empty);
 }
 
 // A member asks for its block of an operation that was posted here.
-void Engine::State::Exports::serve(Operation& operation, const Message& message) {
+void Exports::serve(Operation& operation, const Message& message) {
   operation.note_begun(message.to);
   const uint32_t index = operation.graph.find_export(message.to, message.tag);
   // Our member sends nothing to that one, which would take something.
@@ -105,7 +107,7 @@ void Engine::State::Exports::serve(Operation& operation, const Message& message)
   hand_out_after_step(operation, index);
 }
 
-void Engine::State::Exports::begin(Operation& operation) {
+void Exports::begin(Operation& operation) {
   for (const Message& pull : operation.team->exchange.take_pulls(operation.key)) serve(operation, pull);
   for (uint32_t i = 0; i < operation.exports.size(); ++i) {
     const bool open = operation.exports[i].state == ExportState::open;
@@ -115,7 +117,7 @@ void Engine::State::Exports::begin(Operation& operation) {
 
 // ---- there ----------------------------------------------------------------------------------------------------
 
-void Engine::State::Exports::hand_out_after_step(Operation& operation, uint32_t index) {
+void Exports::hand_out_after_step(Operation& operation, uint32_t index) {
   ExportProgress& progress = operation.exports[index];
   const uint32_t after = operation.graph.exports[index].after;
   if (after == kNoStep || operation.steps[after].done) return hand_out(operation, index);
@@ -124,7 +126,7 @@ void Engine::State::Exports::hand_out_after_step(Operation& operation, uint32_t 
   }
 }
 
-void Engine::State::Exports::offer_waiting(Operation& operation, uint32_t first) {
+void Exports::offer_waiting(Operation& operation, uint32_t first) {
   for (uint32_t waiting = first; waiting != kNoStep;) {
     const uint32_t next = operation.exports[waiting].next_waiting;
     hand_out(operation, waiting);
@@ -134,7 +136,7 @@ void Engine::State::Exports::offer_waiting(Operation& operation, uint32_t first)
 
 // A block is refused here and not earlier: steps that wait until the export was taken may overwrite what the step
 // before it has written.
-void Engine::State::Exports::hand_out(Operation& operation, uint32_t index) {
+void Exports::hand_out(Operation& operation, uint32_t index) {
   const Export& block = operation.graph.exports[index];
   const ExportProgress& progress = operation.exports[index];
   const bool asked = progress.state == ExportState::requested;
@@ -155,7 +157,7 @@ void Engine::State::Exports::hand_out(Operation& operation, uint32_t index) {
   offer(operation, index, source);
 }
 
-void Engine::State::Exports::offer(Operation& operation, uint32_t index, const Location& source) {
+void Exports::offer(Operation& operation, uint32_t index, const Location& source) {
   const ExportProgress& progress = operation.exports[index];
   const Member& peer = operation.team->spec.members[operation.graph.exports[index].peer];
   const Offer offer{{&operation, index},
@@ -174,11 +176,11 @@ void Engine::State::Exports::offer(Operation& operation, uint32_t index, const L
 
 // ---- taken ----------------------------------------------------------------------------------------------------
 
-void Engine::State::Exports::handle_done(const Message& message) {
+void Exports::handle_done(const Message& message) {
   const auto team = s_.find_team(message.team, message.from);
   if (team == nullptr) {
-    const auto gone = s_.departed.find({message.team, message.from});
-    if (gone != s_.departed.end()) settle_push(*gone->second, message);
+    const auto gone = s_.peers->departed().find({message.team, message.from});
+    if (gone != s_.peers->departed().end()) settle_push(*gone->second, message);
     return;
   }
   if (message.to >= team->spec.members.size() || settle_push(*team, message)) return;
@@ -196,7 +198,7 @@ void Engine::State::Exports::handle_done(const Message& message) {
   resolve(operation, index, message.status == OFFPATH_OK ? operation.graph.exports[index].bytes : 0);
 }
 
-bool Engine::State::Exports::settle_push(Team& team, const Message& message) {
+bool Exports::settle_push(Team& team, const Message& message) {
   if (message.channel != Channel::collectives) return false;
   if (!team.exchange.answer({message.number, message.to, message.tag})) return false;
   const auto operation = team.operations.find({.number = message.number});
@@ -204,7 +206,7 @@ bool Engine::State::Exports::settle_push(Team& team, const Message& message) {
   return true;
 }
 
-void Engine::State::Exports::resolve(Operation& operation, uint32_t index, uint64_t bytes) {
+void Exports::resolve(Operation& operation, uint32_t index, uint64_t bytes) {
   ExportProgress& progress = operation.exports[index];
   if (progress.state == ExportState::resolved) return;
   progress.state = ExportState::resolved;
@@ -219,7 +221,7 @@ void Engine::State::Exports::resolve(Operation& operation, uint32_t index, uint6
   s_.end_if_done(operation);
 }
 
-void Engine::State::Exports::close(Operation& operation, std::optional<uint32_t> peer) {
+void Exports::close(Operation& operation, std::optional<uint32_t> peer) {
   for (uint32_t i = 0; i < operation.exports.size(); ++i) {
     const bool concerned = !peer || operation.graph.exports[i].peer == *peer;
     if (concerned && operation.exports[i].state == ExportState::open) resolve(operation, i, 0);

@@ -9,7 +9,7 @@
 
 namespace offpath::engine {
 
-class Engine::State::Exports : public Room, private Blocks {
+class Exports : public Room, private Blocks {
  public:
   explicit Exports(State& state);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the worker does inside the node: copies, reductions, and blocks of neighbours.
-#include "engine/state.hpp"
+#include "engine/local.hpp"
+
+#include "engine/imports.hpp"
 
 namespace offpath::engine {
 
@@ -10,115 +12,134 @@ namespace {
 constexpr uint64_t kTurnBytes = 1024;  // what a turn costs, in bytes copied: many short ones must not stall the fabric
 }
 
-bool Engine::State::move_local() {
+void Local::begin(Operation& operation, uint32_t index) {
+  const Step& step = operation.graph.steps[index];
+  const auto work = std::make_shared<LocalWork>(LocalWork{.operation = &operation, .step = index, .bytes = step.bytes});
+  if (step.kind == StepKind::compute) {
+    if (const Status status = prepare_compute(operation, *step.compute, *work); !status.ok())
+      return s_.finish_step(operation, index, status, 0);
+    return waiting_.push_back(work);
+  }
+  if (step.bytes == 0) return s_.finish_step(operation, index, {}, 0);
+  Status status = operation.resolve(step.source, work->source);
+  if (status.ok()) status = operation.resolve(step.target, work->target);
+  if (status.ok() && step.kind == StepKind::reduce) {
+    const kernels::Reduction& reduction = operation.graph.reduction;
+    status = operation.resolve(step.operand, work->operand);
+    if (!kernels::supported(reduction) || step.bytes % kernels::element_bytes(reduction.element) != 0) {
+      status = Status::error(OFFPATH_ERR_ARGUMENT, "operator %d on element type %d, %llu bytes: not a reduction",
+                             reduction.op, reduction.element, static_cast<unsigned long long>(step.bytes));
+    }
+  }
+  if (!status.ok()) return s_.finish_step(operation, index, status, 0);
+  waiting_.push_back(work);
+}
+
+void Local::forget(const Operation& operation) {
+  if (operation.steps_left == 0) return;
+  std::erase_if(waiting_, [&](const auto& work) { return work->operation == &operation; });
+}
+
+bool Local::progress() {
   bool busy = false;
-  uint64_t budget = config.chunk_bytes;
-  for (size_t turns = local.size(); turns > 0 && budget > 0 && !local.empty(); --turns) {
-    const Work work = std::move(local.front());
-    local.pop_front();
-    if (work->pull_id != 0 && !pulls.contains(work->pull_id)) continue;  // given up meanwhile
+  uint64_t budget = s_.config.chunk_bytes;
+  for (size_t turns = waiting_.size(); turns > 0 && budget > 0 && !waiting_.empty(); --turns) {
+    const Work work = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (work->pull_id != 0 && !s_.imports->is_wanted(work->pull_id)) continue;  // given up meanwhile
     if (!work->status.ok()) continue;  // ends, or has ended, with its last chunk in flight
     uint64_t bytes;
     if (work->run != nullptr) {
       Operation& operation = *work->operation;
       bytes = compute_block(*work);
-      traffic.local_bytes += bytes;
-      note_moved(operation, bytes);
+      s_.traffic.local_bytes += bytes;
+      s_.note_moved(operation, bytes);
       if (work->offset == work->bytes) {
-        finish_step(operation, work->step, {}, 0);
+        s_.finish_step(operation, work->step, {}, 0);
       } else {
-        local.push_back(work);
+        waiting_.push_back(work);
       }
     } else {
       bytes = work->operand.memory != nullptr ? begin_reduce(work) : begin_copy(work);
       if (bytes == 0) {
-        local.push_front(work);
+        waiting_.push_front(work);
         break;
       }
       const bool more = work->status.ok() && work->offset < work->bytes;
-      work->stalled = more && work->in_flight >= config.chunks_in_flight;
-      if (more && !work->stalled) local.push_back(work);
+      work->stalled = more && work->in_flight >= s_.config.chunks_in_flight;
+      if (more && !work->stalled) waiting_.push_back(work);
     }
     busy = true;
     budget -= std::min(budget, bytes + kTurnBytes);
-    settle();
+    s_.settle();
   }
   return busy;
 }
 
 // ---- copies ---------------------------------------------------------------------------------------------------
 
-uint64_t Engine::State::begin_copy(const Work& work) {
+uint64_t Local::begin_copy(const Work& work) {
   const uint64_t offset = work->offset;
   const memory::Port &source = *work->source.memory, &target = *work->target.memory;
   const uint64_t from = work->source.address + offset, to = work->target.address + offset;
-  const uint64_t most = source.alike(from, std::min<uint64_t>(config.chunk_bytes, work->bytes - offset));
+  const uint64_t most = source.alike(from, std::min<uint64_t>(s_.config.chunk_bytes, work->bytes - offset));
   const uint64_t bytes = target.alike(to, most);
   Operation& operation = *work->operation;
   const uint8_t* there = source.view(from, bytes);
   uint8_t* here = there == nullptr ? target.view(to, bytes) : nullptr;
-  Chunk* chunk = there == nullptr && here == nullptr ? chunks.take() : nullptr;
+  Chunk* chunk = there == nullptr && here == nullptr ? s_.chunks.take() : nullptr;
   if (there == nullptr && here == nullptr && chunk == nullptr) return 0;
   work->offset += bytes;
   ++work->in_flight;
   if (there != nullptr) return write_copy(operation, work, offset, bytes, there, nullptr), bytes;
   uint8_t* const data = here != nullptr ? here : chunk->memory.get();
-  const memory::Ticket ticket = next_ticket();
-  when_done(operation, source.read(data, from, bytes, ticket), ticket,
-            [this, work, offset, bytes, data, chunk](Operation* op, const Status& status) {
-              if (op != nullptr && status.ok() && chunk != nullptr) {
-                return write_copy(*op, work, offset, bytes, data, chunk);
-              }
-              if (chunk != nullptr) chunks.give_back(chunk);
-              if (op != nullptr) end_chunk(*op, work, bytes, status, Cause::source_fault);
-            });
+  const memory::Ticket ticket = s_.next_ticket();
+  s_.when_done(operation, source.read(data, from, bytes, ticket), ticket,
+               [this, work, offset, bytes, data, chunk](Operation* op, const Status& status) {
+                 if (op != nullptr && status.ok() && chunk != nullptr) {
+                   return write_copy(*op, work, offset, bytes, data, chunk);
+                 }
+                 if (chunk != nullptr) s_.chunks.give_back(chunk);
+                 if (op != nullptr) end_chunk(*op, work, bytes, status, Cause::source_fault);
+               });
   return bytes;
 }
 
-void Engine::State::write_copy(Operation& operation, const Work& work, uint64_t offset, uint64_t bytes,
-                               const uint8_t* data, Chunk* chunk) {
-  const memory::Ticket ticket = next_ticket();
-  when_done(operation, work->target.memory->write(work->target.address + offset, data, bytes, ticket), ticket,
-            [this, work, bytes, chunk](Operation* op, const Status& status) {
-              if (chunk != nullptr) chunks.give_back(chunk);
-              if (op != nullptr) end_chunk(*op, work, bytes, status, Cause::target_fault);
-            });
+void Local::write_copy(Operation& operation, const Work& work, uint64_t offset, uint64_t bytes, const uint8_t* data,
+                       Chunk* chunk) {
+  const memory::Ticket ticket = s_.next_ticket();
+  s_.when_done(operation, work->target.memory->write(work->target.address + offset, data, bytes, ticket), ticket,
+               [this, work, bytes, chunk](Operation* op, const Status& status) {
+                 if (chunk != nullptr) s_.chunks.give_back(chunk);
+                 if (op != nullptr) end_chunk(*op, work, bytes, status, Cause::target_fault);
+               });
 }
 
 // `cause`: of a failure.
-void Engine::State::end_chunk(Operation& operation, const Work& work, uint64_t bytes, const Status& status,
-                              Cause cause) {
+void Local::end_chunk(Operation& operation, const Work& work, uint64_t bytes, const Status& status, Cause cause) {
   --work->in_flight;
   work->done += bytes;
-  traffic.local_bytes += bytes;
+  s_.traffic.local_bytes += bytes;
   if (status.ok()) {
-    note_moved(operation, bytes);
+    s_.note_moved(operation, bytes);
   } else if (work->status.ok()) {
     work->status = status;
     work->cause = cause;
   }
   const bool all = !work->status.ok() || work->done == work->bytes;
   if (all && work->in_flight == 0) return end_work(operation, *work);
-  if (!all && std::exchange(work->stalled, false)) local.push_back(work);
+  if (!all && std::exchange(work->stalled, false)) waiting_.push_back(work);
 }
 
-void Engine::State::end_work(Operation& operation, const LocalWork& work) {
-  if (work.pull_id == 0) return finish_step(operation, work.step, work.status, work.bytes);
-  const auto pull = pulls.find(work.pull_id);
-  if (pull == pulls.end()) return;  // given up meanwhile
-  pull->second.placed = work.done;
-  if (work.status.ok() && work.source.memory->is_over()) {  // and has said why: that is on its way
-    const Status over = Status::error(OFFPATH_ERR_PEER_LOST, "member %u has given the operation up",
-                                      operation.graph.steps[work.step].peer);
-    return finish_pull(work.pull_id, over, Cause::source_fault);
-  }
-  finish_pull(work.pull_id, work.status, work.cause);
+void Local::end_work(Operation& operation, const LocalWork& work) {
+  if (work.pull_id == 0) return s_.finish_step(operation, work.step, work.status, work.bytes);
+  s_.imports->end_copy(operation, work);
 }
 
 // ---- reductions -----------------------------------------------------------------------------------------------
 
 // Of one chunk.
-struct Engine::State::Operands {
+struct Local::Operands {
   uint64_t offset = 0;
   uint64_t bytes = 0;
   uint8_t* data[2] = {};  // where the operands can be read, in place or in a chunk; null: to be read yet
@@ -127,10 +148,10 @@ struct Engine::State::Operands {
   Chunk* taken[2] = {};
 };
 
-uint64_t Engine::State::begin_reduce(const Work& work) {
+uint64_t Local::begin_reduce(const Work& work) {
   const uint64_t element = kernels::element_bytes(work->operation->graph.reduction.element);
   Operands o{.offset = work->offset};
-  o.bytes = std::min<uint64_t>(config.chunk_bytes / element * element, work->bytes - work->offset);
+  o.bytes = std::min<uint64_t>(s_.config.chunk_bytes / element * element, work->bytes - work->offset);
   for (const Location* place : {&work->target, &work->source, &work->operand}) {
     o.bytes = place->memory->alike(place->address + o.offset, o.bytes);
   }
@@ -143,9 +164,9 @@ uint64_t Engine::State::begin_reduce(const Work& work) {
     // A chunk that one of the operands needs holds the result too.
     const bool needed = o.data[i] == nullptr || (i == 1 && !o.in_place && o.taken[0] == nullptr);
     if (!needed) continue;
-    o.taken[i] = chunks.take();
+    o.taken[i] = s_.chunks.take();
     if (o.taken[i] == nullptr) {
-      if (i == 1 && o.taken[0] != nullptr) chunks.give_back(o.taken[0]);
+      if (i == 1 && o.taken[0] != nullptr) s_.chunks.give_back(o.taken[0]);
       return 0;
     }
   }
@@ -156,42 +177,42 @@ uint64_t Engine::State::begin_reduce(const Work& work) {
   return o.bytes;
 }
 
-void Engine::State::read_operands(Operation& operation, const Work& work, const Operands& operands) {
+void Local::read_operands(Operation& operation, const Work& work, const Operands& operands) {
   const size_t i = operands.data[0] == nullptr ? 0 : 1;
   if (operands.data[i] != nullptr) return combine(operation, work, operands);
   Operands next = operands;
   next.data[i] = next.taken[i]->memory.get();
   const Location& place = i == 0 ? work->source : work->operand;
-  const memory::Ticket ticket = next_ticket();
-  when_done(operation, place.memory->read(next.data[i], place.address + next.offset, next.bytes, ticket), ticket,
-            [this, work, next](Operation* op, const Status& status) {
-              if (op != nullptr && status.ok()) return read_operands(*op, work, next);
-              give_back(next);
-              if (op != nullptr) end_chunk(*op, work, next.bytes, status, Cause::source_fault);
-            });
+  const memory::Ticket ticket = s_.next_ticket();
+  s_.when_done(operation, place.memory->read(next.data[i], place.address + next.offset, next.bytes, ticket), ticket,
+               [this, work, next](Operation* op, const Status& status) {
+                 if (op != nullptr && status.ok()) return read_operands(*op, work, next);
+                 give_back(next);
+                 if (op != nullptr) end_chunk(*op, work, next.bytes, status, Cause::source_fault);
+               });
 }
 
-void Engine::State::combine(Operation& operation, const Work& work, const Operands& operands) {
-  doer.combine(operation.graph.reduction, operands.data[0], operands.data[1], operands.result, operands.bytes);
+void Local::combine(Operation& operation, const Work& work, const Operands& operands) {
+  s_.doer.combine(operation.graph.reduction, operands.data[0], operands.data[1], operands.result, operands.bytes);
   const auto end = [this, work, operands](Operation* op, const Status& status) {
     give_back(operands);
     if (op != nullptr) end_chunk(*op, work, operands.bytes, status, Cause::target_fault);
   };
   if (operands.in_place) return end(&operation, {});
-  const memory::Ticket ticket = next_ticket();
+  const memory::Ticket ticket = s_.next_ticket();
   const uint64_t to = work->target.address + operands.offset;
-  when_done(operation, work->target.memory->write(to, operands.result, operands.bytes, ticket), ticket, end);
+  s_.when_done(operation, work->target.memory->write(to, operands.result, operands.bytes, ticket), ticket, end);
 }
 
-void Engine::State::give_back(const Operands& operands) {
+void Local::give_back(const Operands& operands) {
   for (Chunk* chunk : operands.taken) {
-    if (chunk != nullptr) chunks.give_back(chunk);
+    if (chunk != nullptr) s_.chunks.give_back(chunk);
   }
 }
 
 // ---- computations ---------------------------------------------------------------------------------------------
 
-Status Engine::State::prepare_compute(const Operation& operation, const Compute& compute, LocalWork& work) const {
+Status Local::prepare_compute(const Operation& operation, const Compute& compute, LocalWork& work) const {
   work.bytes = compute.kernel->blocks();
   std::vector<uint8_t*> views;
   for (const Compute::Array& array : compute.arrays) {
@@ -208,11 +229,11 @@ Status Engine::State::prepare_compute(const Operation& operation, const Compute&
     work.arrays.push_back(std::move(location));
   }
   const Status status = compute.kernel->begin(views);
-  if (status.ok()) work.run = kernels::start_run(*compute.kernel, std::move(views), config.helpers);
+  if (status.ok()) work.run = kernels::start_run(*compute.kernel, std::move(views), s_.config.helpers);
   return status;
 }
 
-uint64_t Engine::State::compute_block(LocalWork& work) {
+uint64_t Local::compute_block(LocalWork& work) {
   kernels::Kernel& kernel = *work.operation->graph.steps[work.step].compute->kernel;
   work.run->run_block();
   const uint64_t before = std::exchange(work.offset, work.run->done());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/state.hpp"
+#include "engine/peers.hpp"
 
 namespace offpath::engine {
 
@@ -7,21 +7,20 @@ using base::Status;
 using wire::Kind;
 using wire::Message;
 
-void Engine::on_peer_lost(fabric::Peer peer) {
-  State& s = *state_;
-  s.sender.lose(peer);
+void Peers::lose_peer(fabric::Peer peer) {
+  s_.sender.lose(peer);
   std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> lost;
-  for (const auto& [key, team] : s.teams) {
+  for (const auto& [key, team] : s_.teams) {
     for (uint32_t rank = 0; rank < team->peers.size(); ++rank) {
       if (team->peers[rank] == static_cast<int64_t>(peer)) lost.emplace_back(team, rank);
     }
   }
   // All of them are marked before any operation ends, so that the owner learns of all lost members at once.
   for (const auto& [team, rank] : lost) {
-    s.tell_loss(*team, rank, Loss::service);
+    tell_loss(*team, rank, Loss::service);
   }
-  for (const auto& [team, rank] : lost) s.lose_member(*team, rank, Loss::service);
-  s.settle();
+  for (const auto& [team, rank] : lost) lose_member(*team, rank, Loss::service);
+  s_.settle();
 }
 
 // What the others are told of a member, as a status, and what that says.
@@ -35,23 +34,23 @@ Loss loss_of(int32_t obituary) {
   return obituary == OFFPATH_ERR_SERVICE_LOST ? Loss::silence : Loss::service;
 }
 
-void Engine::State::tell_loss(const Team& team, uint32_t rank, Loss how) {
+void Peers::tell_loss(const Team& team, uint32_t rank, Loss how) {
   if (team.lost[rank] != 0) return;
-  const bool silent = team.peers[rank] >= 0 && given_up.contains(static_cast<fabric::Peer>(team.peers[rank]));
+  const bool silent = team.peers[rank] >= 0 && given_up_.contains(static_cast<fabric::Peer>(team.peers[rank]));
   if (how == Loss::service && silent) how = Loss::silence;
-  observer.on_member_lost(team.spec.client, team.spec.context, rank, how);
+  s_.observer.on_member_lost(team.spec.client, team.spec.context, rank, how);
 }
 
-bool Engine::State::report_unreachable() {
-  const auto losses = std::exchange(unreachable, {});
+bool Peers::progress() {
+  const auto losses = std::exchange(unreachable_, {});
   for (const auto& [team, rank] : losses) {
     if (team != nullptr) lose_member(*team, rank, Loss::service);
   }
-  settle();
+  s_.settle();
   return !losses.empty();
 }
 
-void Engine::State::lose_member(Team& team, uint32_t rank, Loss how) {
+void Peers::lose_member(Team& team, uint32_t rank, Loss how) {
   const bool process = how == Loss::process;
   tell_loss(team, rank, how);
   team.lost[rank] = static_cast<uint8_t>(how);
@@ -63,10 +62,10 @@ void Engine::State::lose_member(Team& team, uint32_t rank, Loss how) {
     const bool hopeless = !process && !key.is_request();
     if (hopeless || needed_members(*operation)[rank] != 0) fail_for_loss(*operation, rank);
   }
-  lose_requests(team, rank);
+  for (Room* room : s_.rooms) room->on_lost(team, rank);
 }
 
-std::vector<uint8_t> Engine::State::needed_members(const Operation& operation) const {
+std::vector<uint8_t> Peers::needed_members(const Operation& operation) const {
   std::vector<uint8_t> needed(operation.team->spec.members.size(), 0);
   if (operation.part != Part::collective) needed[operation.key.peer] = 1;
   for (size_t i = 0; i < operation.steps.size(); ++i) {
@@ -82,7 +81,7 @@ std::vector<uint8_t> Engine::State::needed_members(const Operation& operation) c
   return needed;
 }
 
-void Engine::State::fail_for_loss(Operation& operation, uint32_t rank) {
+void Peers::fail_for_loss(Operation& operation, uint32_t rank) {
   if (operation.over) return;
   Team& team = *operation.team;
   Message lost = about(Kind::lost, team, operation.key.channel, operation.key.number, rank, 0);
@@ -93,8 +92,18 @@ void Engine::State::fail_for_loss(Operation& operation, uint32_t rank) {
     if (reachable && needed[lost.to] != 0) send(team, lost.to, lost);
   }
   const bool begun = team.dead || operation.part != Part::collective || operation.has_begun(rank);
-  end(operation, begun ? Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost during the operation", rank)
-                       : Status::error(OFFPATH_ERR_NOT_STARTED, "member %u was lost before the operation", rank));
+  s_.end(operation, begun ? Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost during the operation", rank)
+                          : Status::error(OFFPATH_ERR_NOT_STARTED, "member %u was lost before the operation", rank));
+}
+
+void Peers::handle_lost(const Message& message) {
+  const auto team = s_.find_team(message.team, message.to);
+  if (team == nullptr || message.from >= team->spec.members.size() || message.from == team->spec.rank) return;
+  lose_member(*team, message.from, loss_of(message.status));
+  // The sender gave this operation up, so it will not complete its part.
+  if (message.channel != wire::Channel::collectives) return;
+  const auto operation = team->operations.find({.number = message.number});
+  if (operation != team->operations.end()) fail_for_loss(*operation->second, message.from);
 }
 
 }  // namespace offpath::engine

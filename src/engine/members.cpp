@@ -1,16 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How members of a team are reached, wherever they are served.
 #include "base/log.hpp"
-#include "engine/state.hpp"
+#include "engine/peers.hpp"
 
 namespace offpath::engine {
 
 using wire::Kind;
 using wire::Message;
 
+void Peers::on_message(const Message& message, fabric::Bytes payload) {
+  switch (message.kind) {
+    case Kind::hello:
+      return handle_hello(message);
+    case Kind::lost:
+      return handle_lost(message);
+    default:
+      return handle_sign_of_life(message, payload);
+  }
+}
+
+// The sender has opened the connection. A team that is created here later hears of that member when it asks for
+// something.
+void Peers::handle_hello(const Message& message) {
+  const auto team = s_.find_team(message.team, message.to);
+  if (team == nullptr) return;
+  if (message.from >= team->spec.members.size()) return s_.refuse_message("a member that the team does not have");
+  team->exchange.note_present(message.from);
+}
+
 // The first operation of a team connects it, so that each member notices the death of each other one, and knows that
 // there is somebody to push to.
-void Engine::State::say_hello(Team& team) {
+void Peers::say_hello(Team& team) {
   if (team.said_hello) return;
   team.said_hello = true;
   Message hello = about(Kind::hello, team, wire::Channel::collectives, 0, team.spec.rank, 0);
@@ -21,23 +41,23 @@ void Engine::State::say_hello(Team& team) {
   }
 }
 
-void Engine::State::send(Team& team, uint32_t rank, const Message& message, fabric::Bytes payload) {
+void Peers::send(Team& team, uint32_t rank, const Message& message, fabric::Bytes payload) {
   if (team.spec.members[rank].local) return send_near(team.spec.members[rank].worker, message, payload);
   const fabric::Peer peer = peer_of(team, rank);
   if (peer == UINT32_MAX) return;
-  if (payload.empty()) return sender.say(peer, message);
-  sender.say_with(peer, message, payload);
+  if (payload.empty()) return s_.sender.say(peer, message);
+  s_.sender.say_with(peer, message, payload);
 }
 
-fabric::Peer Engine::State::peer_of(Team& team, uint32_t rank) {
+fabric::Peer Peers::peer_of(Team& team, uint32_t rank) {
   int64_t& peer = team.peers[rank];
   if (peer < 0) {
-    const auto connected = fabric.connect(team.spec.members[rank].address);
+    const auto connected = s_.fabric.connect(team.spec.members[rank].address);
     if (connected.ok()) peer = connected.value();
     if (!connected.ok()) base::log_write(base::LogLevel::warn, "%s", connected.status().text());
   }
-  if (peer >= 0 && !sender.is_lost(static_cast<fabric::Peer>(peer))) return static_cast<fabric::Peer>(peer);
-  if (team.lost[rank] == 0) unreachable.emplace_back(find_team(team.spec.id, team.spec.rank), rank);
+  if (peer >= 0 && !s_.sender.is_lost(static_cast<fabric::Peer>(peer))) return static_cast<fabric::Peer>(peer);
+  if (team.lost[rank] == 0) unreachable_.emplace_back(s_.find_team(team.spec.id, team.spec.rank), rank);
   return UINT32_MAX;
 }
 

@@ -3,6 +3,7 @@
 #include "engine/multicasts.hpp"
 
 #include "base/log.hpp"
+#include "engine/peers.hpp"
 
 namespace offpath::engine {
 
@@ -37,7 +38,7 @@ Message word_of(Said word) {
   return message;
 }
 
-void Engine::State::Multicasts::join(Run& run, size_t chunk_bytes) {
+void Multicasts::join(Run& run, size_t chunk_bytes) {
   Circle& circle = *run.circle;
   circle.group.reset();
   std::erase_if(circles_, [](const auto& entry) {
@@ -52,7 +53,7 @@ void Engine::State::Multicasts::join(Run& run, size_t chunk_bytes) {
   circles_.push_back(run.circle);
 }
 
-std::vector<Message> Engine::State::Multicasts::take_early(const Operation& operation) {
+std::vector<Message> Multicasts::take_early(const Operation& operation) {
   Circle* const circle = operation.team->circle.get();
   if (circle == nullptr || operation.part != Part::collective) return {};
   auto node = circle->early.extract(operation.key.number);
@@ -61,11 +62,9 @@ std::vector<Message> Engine::State::Multicasts::take_early(const Operation& oper
   return std::move(node.mapped());
 }
 
-bool Engine::State::Multicasts::is_awaited(const Team& team) {
-  return team.circle != nullptr && team.circle->early_count > 0;
-}
+bool Multicasts::is_awaited(const Team& team) { return team.circle != nullptr && team.circle->early_count > 0; }
 
-std::vector<Message> Engine::State::Multicasts::take_all_early(Team& team) {
+std::vector<Message> Multicasts::take_all_early(Team& team) {
   std::vector<Message> out;
   if (team.circle == nullptr) return out;
   for (const auto& [number, words] : team.circle->early) out.insert(out.end(), words.begin(), words.end());
@@ -74,7 +73,7 @@ std::vector<Message> Engine::State::Multicasts::take_all_early(Team& team) {
   return out;
 }
 
-multicast::Word Engine::State::Multicasts::said(Run& run, uint32_t chunk_bytes) {
+multicast::Word Multicasts::said(Run& run, uint32_t chunk_bytes) {
   Circle& circle = *run.circle;
   const uint64_t link = circle.group == nullptr ? 0 : circle.group->link_rate();
   const uint64_t rate = s_.config.multicast_rate > 0 ? s_.config.multicast_rate : link;
@@ -83,7 +82,7 @@ multicast::Word Engine::State::Multicasts::said(Run& run, uint32_t chunk_bytes) 
   return {run.status.code(), chunk_bytes, digest_of(run.plan), rate, lost, of, seals, s_.compression.coder.readable()};
 }
 
-void Engine::State::Multicasts::pass_on(Run& run, const multicast::Word& word) {
+void Multicasts::pass_on(Run& run, const multicast::Word& word) {
   Message armed = word_of(Said::armed);
   armed.status = word.status;
   armed.chunk_bytes = word.chunk_bytes;
@@ -96,13 +95,13 @@ void Engine::State::Multicasts::pass_on(Run& run, const multicast::Word& word) {
   say(run, run.arming.parent(), armed);
 }
 
-bool Engine::State::Multicasts::arm(Run& run, uint32_t node, const Message& armed) {
+bool Multicasts::arm(Run& run, uint32_t node, const Message& armed) {
   return !run.task && run.arming.arm(node, {armed.status, armed.chunk_bytes, armed.digest, armed.rate, armed.first,
                                             armed.count, armed.tag, armed.codecs});
 }
 
 // At the root: all nodes have said what they can. Known from before, or found out by probes.
-void Engine::State::Multicasts::decide(Run& run, const multicast::Word& word) {
+void Multicasts::decide(Run& run, const multicast::Word& word) {
   using Known = Circle::Known;
   Circle& circle = *run.circle;
   circle.rate.note(word.lost, word.of);
@@ -128,7 +127,7 @@ void Engine::State::Multicasts::decide(Run& run, const multicast::Word& word) {
   obey(run, answer);
 }
 
-void Engine::State::Multicasts::obey(Run& run, const Message& message) {
+void Multicasts::obey(Run& run, const Message& message) {
   for (const uint32_t child : run.arming.children()) say(run, child, message);
   if (message.status != OFFPATH_OK) {
     if (run.status.ok()) {
@@ -151,14 +150,14 @@ void Engine::State::Multicasts::obey(Run& run, const Message& message) {
   start(run, message);
 }
 
-void Engine::State::Multicasts::decline(Team& team, const Message& armed) {
+void Multicasts::decline(Team& team, const Message& armed) {
   Message no = about(Kind::task, team, armed.channel, armed.number, team.spec.rank, armed.from);
   no.word = Said::ring;
   no.status = team.broken ? OFFPATH_ERR_NOT_STARTED : OFFPATH_ERR_STATE;
-  s_.send(team, armed.from, no);
+  s_.peers->send(team, armed.from, no);
 }
 
-void Engine::State::Multicasts::add_silent(const Operation& operation, std::set<uint32_t>& members) const {
+void Multicasts::add_silent(const Operation& operation, std::set<uint32_t>& members) const {
   const Run* run = find(operation);
   if (run == nullptr || run->task || run->arming.said()) return;
   for (const uint32_t child : run->arming.children()) {
@@ -166,7 +165,7 @@ void Engine::State::Multicasts::add_silent(const Operation& operation, std::set<
   }
 }
 
-void Engine::State::Multicasts::note_ended(const Operation& operation, uint32_t member) {
+void Multicasts::note_ended(const Operation& operation, uint32_t member) {
   Run* run = find(operation);
   const auto node = run == nullptr || run->task ? std::nullopt : run->node_of(member);
   if (node && !run->arming.has(*node) && run->arming.arm(*node, {.status = OFFPATH_ERR_STATE})) pump(*run);

@@ -20,7 +20,7 @@ constexpr std::array<uint64_t, 4> kProbesAtNs{0, 5'000'000, 25'000'000, 100'000'
 
 }  // namespace
 
-bool Engine::State::Multicasts::probe(Run& run, uint64_t now) {
+bool Multicasts::probe(Run& run, uint64_t now) {
   if (run.probing_since_ns == 0 || run.task) return false;
   Circle& circle = *run.circle;
   bool any = false;
@@ -40,7 +40,7 @@ bool Engine::State::Multicasts::probe(Run& run, uint64_t now) {
 }
 
 // Read from the program's memory, as many as leave at once.
-void Engine::State::Multicasts::stage(Run& run, uint32_t least) {
+void Multicasts::stage(Run& run, uint32_t least) {
   const multicast::Shape& shape = run.task->arrivals().shape();
   const uint64_t most = (run.pieces->prompt() ? kStagedBytes : kFarBytes) / run.chunk_bytes;
   const uint32_t chunks = static_cast<uint32_t>(std::clamp<uint64_t>(most / least * least, least, run.to_send.count));
@@ -68,7 +68,7 @@ void Engine::State::Multicasts::stage(Run& run, uint32_t least) {
   }
 }
 
-const uint8_t* Engine::State::Multicasts::own_bytes(Run& run, const Chunks& chunks) {
+const uint8_t* Multicasts::own_bytes(Run& run, const Chunks& chunks) {
   const uint32_t own = run.plan.own;
   const multicast::Shape& shape = run.task->arrivals().shape();
   const uint8_t* there = run.pieces->view(address_of(run, own, chunks.first), shape.bytes(own, chunks));
@@ -81,7 +81,7 @@ const uint8_t* Engine::State::Multicasts::own_bytes(Run& run, const Chunks& chun
   return run.staged->data() + shape.offset(own, chunks.first) - shape.offset(own, staged.first);
 }
 
-bool Engine::State::Multicasts::send(Run& run) {
+bool Multicasts::send(Run& run) {
   if (!run.sending || run.reads > 0) return false;
   fabric::Group* const group = group_of(run);
   const multicast::Shape& shape = run.task->arrivals().shape();
@@ -119,7 +119,7 @@ bool Engine::State::Multicasts::send(Run& run) {
   return true;
 }
 
-void Engine::State::Multicasts::on_chunk(const fabric::Label& label, fabric::Bytes chunk) {
+void Multicasts::on_chunk(const fabric::Label& label, fabric::Bytes chunk) {
   if ((label.task & fabric::kProbe) != 0) {
     hearing_->heard.insert(label.sender);
     return;
@@ -128,7 +128,7 @@ void Engine::State::Multicasts::on_chunk(const fabric::Label& label, fabric::Byt
   if (found != hearing_->runs.end()) hear(*found->second, label, chunk);
 }
 
-void Engine::State::Multicasts::hear(Run& run, const fabric::Label& label, fabric::Bytes chunk) {
+void Multicasts::hear(Run& run, const fabric::Label& label, fabric::Bytes chunk) {
   if (!run.task) {
     if (run.early.size() < kEarlyDatagrams) run.early.push_back({label, {chunk.begin(), chunk.end()}});
     return;
@@ -155,14 +155,14 @@ void Engine::State::Multicasts::hear(Run& run, const fabric::Label& label, fabri
   gathered.bytes.insert(gathered.bytes.end(), chunk.begin(), chunk.end());
 }
 
-void Engine::State::Multicasts::note_received(Run& run, uint64_t bytes) {
+void Multicasts::note_received(Run& run, uint64_t bytes) {
   s_.note_moved(*run.operation, bytes);
   s_.traffic.received_bytes += bytes;
   run.received += bytes;
 }
 
 // At once, from where they came.
-void Engine::State::Multicasts::place(Run& run, uint32_t owner, const Chunks& chunks, fabric::Bytes bytes) {
+void Multicasts::place(Run& run, uint32_t owner, const Chunks& chunks, fabric::Bytes bytes) {
   note_received(run, bytes.size());
   const uint64_t to = address_of(run, owner, chunks.first);
   for (uint64_t done = 0; done < bytes.size();) {
@@ -175,7 +175,7 @@ void Engine::State::Multicasts::place(Run& run, uint32_t owner, const Chunks& ch
   run.task->note(chunks);
 }
 
-bool Engine::State::Multicasts::write_all(Run& run) {
+bool Multicasts::write_all(Run& run) {
   bool any = false;
   for (auto& [owner, gathered] : run.gathered) {
     if (gathered.chunks.count == 0) continue;
@@ -185,7 +185,7 @@ bool Engine::State::Multicasts::write_all(Run& run) {
   return any;
 }
 
-void Engine::State::Multicasts::write(Run& run, uint32_t owner, Run::Gathered& gathered) {
+void Multicasts::write(Run& run, uint32_t owner, Run::Gathered& gathered) {
   struct Placing {
     Chunks chunks;
     size_t left = 1;
@@ -223,7 +223,7 @@ void Engine::State::Multicasts::write(Run& run, uint32_t owner, Run::Gathered& g
 }
 
 // Nothing else is under way, and what is missing takes its time.
-uint64_t Engine::State::Multicasts::rest_ns() const {
+uint64_t Multicasts::rest_ns() const {
   uint64_t rest = runs_.empty() || s_.operations.size() != runs_.size() ? 0 : UINT64_MAX;
   for (const auto& [id, run] : runs_) {
     if (!run->by_multicast || !run->task || run->rate == 0 || !run->task->listens()) return 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Chunks of multicast steps that did not come: asked for by one node, and given by another.
-#include "base/random.hpp"
 #include "engine/exports.hpp"
+#include "engine/imports.hpp"
 #include "engine/multicasts.hpp"
+#include "engine/peers.hpp"
 
 namespace offpath::engine {
 
@@ -15,7 +16,7 @@ namespace {
 constexpr size_t kMostFetchExports = 2 * kMaxFetches;
 }  // namespace
 
-void Engine::State::Multicasts::fetch(Run& run, const multicast::Act& act) {
+void Multicasts::fetch(Run& run, const multicast::Act& act) {
   Operation& operation = *run.operation;
   Team& team = *operation.team;
   const uint32_t peer = run.plan.members[act.to];
@@ -40,15 +41,14 @@ void Engine::State::Multicasts::fetch(Run& run, const multicast::Act& act) {
   message.part = act.part;
   message.first = act.run.first;
   message.count = act.run.count;
-  while (message.pull_id == 0 || s_.pulls.contains(message.pull_id)) message.pull_id = base::random_u64();
-  s_.pulls.emplace(message.pull_id, Pull{.operation = &operation,
-                                         .step = index,
-                                         .target = {run.pieces, address_of(run, act.part, act.run.first)},
-                                         .limit = bytes});
-  s_.send(team, peer, message);
+  message.pull_id = s_.imports->add({.operation = &operation,
+                                     .step = index,
+                                     .target = {run.pieces, address_of(run, act.part, act.run.first)},
+                                     .limit = bytes});
+  s_.peers->send(team, peer, message);
 }
 
-void Engine::State::Multicasts::end_fetch(Operation& operation, uint32_t step, const Status& status, uint64_t bytes) {
+void Multicasts::end_fetch(Operation& operation, uint32_t step, const Status& status, uint64_t bytes) {
   operation.steps[step].done = true;
   --operation.steps_left;
   Run* const run = find(operation);
@@ -65,9 +65,9 @@ void Engine::State::Multicasts::end_fetch(Operation& operation, uint32_t step, c
   pump(*run);
 }
 
-void Engine::State::Multicasts::handle_fetch(const Message& message) {
+void Multicasts::handle_fetch(const Message& message) {
   const auto team = s_.find_team(message.team, message.from);
-  if (team == nullptr) return s_.handle_absent({message.team, message.from}, message, {});
+  if (team == nullptr) return s_.peers->handle_absent({message.team, message.from}, message, {});
   const bool possible = message.to < team->spec.members.size() && message.channel == wire::Channel::collectives;
   if (!possible) return s_.refuse_message("a fetch that cannot be");
   const auto found = team->operations.find({.number = message.number});

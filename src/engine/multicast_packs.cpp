@@ -7,10 +7,8 @@ namespace offpath::engine {
 using base::Status;
 using multicast::Chunks;
 
-static constexpr uint32_t kMostMisses = 5;
-
 // What the root says about packs, and what this member wishes of its own part.
-void Engine::State::Multicasts::plan_coding(Run& run, const wire::Message& go) {
+void Multicasts::plan_coding(Run& run, const wire::Message& go) {
   run.packs = multicast::Packs::make(go.count, run.chunk_bytes);
   const Operation& operation = *run.operation;
   const multicast::Shape& shape = run.task->arrivals().shape();
@@ -23,7 +21,7 @@ void Engine::State::Multicasts::plan_coding(Run& run, const wire::Message& go) {
   run.coding.since_ns = now_ns();
 }
 
-void Engine::State::Multicasts::end_coding(Run& run) {
+void Multicasts::end_coding(Run& run) {
   MulticastRun::Coding& coding = run.coding;
   if (coding.plan.automatic) s_.compression.chooser.earn(static_cast<double>(now_ns() - coding.since_ns));
   if (coding.job != nullptr) s_.compression.give_back(coding.job);
@@ -32,7 +30,7 @@ void Engine::State::Multicasts::end_coding(Run& run) {
 }
 
 // Senders keep to a rate, so nothing has to be found out about links. The nodes' processors are taken to be alike.
-codecs::Path Engine::State::Multicasts::path_of(const Run& run) {
+codecs::Path Multicasts::path_of(const Run& run) {
   codecs::Path path;
   fabric::Group* const group = group_of(run);
   if (group == nullptr || run.rate == 0) return path;
@@ -45,7 +43,7 @@ codecs::Path Engine::State::Multicasts::path_of(const Run& run) {
   return path;
 }
 
-bool Engine::State::Multicasts::prepare_pack(Run& run) {
+bool Multicasts::prepare_pack(Run& run) {
   MulticastRun::Coding& coding = run.coding;
   const Chunks decided = coding.decided;
   const bool same = run.to_send.first >= decided.first && run.to_send.first < decided.first + decided.count;
@@ -69,8 +67,7 @@ bool Engine::State::Multicasts::prepare_pack(Run& run) {
     method = decision.method;
     looks = decision.advice == codecs::Chooser::Advice::look;
     if (!method && !looks) return true;
-  } else if (coding.plain_left > 0) {
-    --coding.plain_left;
+  } else if (coding.tries.pass()) {
     return true;
   }
   CodedChunk* const job = s_.compression.take();
@@ -104,16 +101,15 @@ bool Engine::State::Multicasts::prepare_pack(Run& run) {
 }
 
 // Unless it did not become shorter: then the pack goes as it is.
-void Engine::State::Multicasts::take_coded(Run& run, CodedChunk* job, const Status& status) {
+void Multicasts::take_coded(Run& run, CodedChunk* job, const Status& status) {
   MulticastRun::Coding& coding = run.coding;
   const size_t bytes = status.ok() ? job->bytes : 0;
   const uint64_t took_ns = now_ns() - job->since_ns;
   if (coding.plan.automatic) {
     s_.compression.chooser.note_chunk(coding.plan.kind, job->method, job->in.size(), bytes, took_ns);
     if (bytes > 0) s_.compression.try_decoding(*job);
-  } else {  // those behind it may be of another kind: they are tried ever more rarely
-    coding.plain_left = bytes == 0 ? (uint32_t{1} << std::min(coding.misses++, kMostMisses)) - 1 : 0;
-    coding.misses = bytes == 0 ? coding.misses : 0;
+  } else {
+    coding.tries.note(bytes > 0);
   }
   if (bytes == 0) return s_.compression.give_back(job);
   coding.job = job;
@@ -124,7 +120,7 @@ void Engine::State::Multicasts::take_coded(Run& run, CodedChunk* job, const Stat
   s_.note_coded(*run.operation, {plain, wire, lossy, job->largest_error, s_.compression.saved_ns(*job, wire)});
 }
 
-bool Engine::State::Multicasts::send_pack(Run& run, fabric::Group& group) {
+bool Multicasts::send_pack(Run& run, fabric::Group& group) {
   MulticastRun::Coding& coding = run.coding;
   const codecs::Bytes bytes = codecs::Bytes(coding.job->kept).first(coding.coded.bytes);
   const uint32_t datagrams = run.packs->datagrams(coding.coded.bytes);
@@ -142,7 +138,7 @@ bool Engine::State::Multicasts::send_pack(Run& run, fabric::Group& group) {
 }
 
 // What is not what it says counts as lost: it is fetched.
-void Engine::State::Multicasts::hear_coded(Run& run, const fabric::Label& label, fabric::Bytes datagram) {
+void Multicasts::hear_coded(Run& run, const fabric::Label& label, fabric::Bytes datagram) {
   if (!run.packs || run.task->complete() || label.sender == run.plan.own) return;
   auto whole = run.packs->take(run.task->arrivals(), label.sender, label.chunk, datagram);
   if (!whole) return;
@@ -175,7 +171,7 @@ void Engine::State::Multicasts::hear_coded(Run& run, const fabric::Label& label,
                });
 }
 
-void Engine::State::Multicasts::place_pack(Run& run, const Chunks& pack, codecs::Bytes bytes) {
+void Multicasts::place_pack(Run& run, const Chunks& pack, codecs::Bytes bytes) {
   const multicast::Arrivals& arrivals = run.task->arrivals();
   const multicast::Shape& shape = arrivals.shape();
   const uint32_t owner = shape.owner(pack.first), end = pack.first + pack.count;

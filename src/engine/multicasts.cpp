@@ -2,6 +2,8 @@
 // Multicast steps: how they begin, run and end, and what their nodes tell each other meanwhile.
 #include "engine/multicasts.hpp"
 
+#include "engine/peers.hpp"
+
 namespace offpath::engine {
 
 using base::Status;
@@ -35,12 +37,12 @@ bool has_multicast(const Operation& operation) {
 
 }  // namespace
 
-Engine::State::Multicasts::Run* Engine::State::Multicasts::find(const Operation& operation) const {
+Multicasts::Run* Multicasts::find(const Operation& operation) const {
   const auto found = runs_.find(operation.id);
   return found == runs_.end() ? nullptr : found->second.get();
 }
 
-void Engine::State::Multicasts::begin(Operation& operation, uint32_t step) {
+void Multicasts::begin(Operation& operation, uint32_t step) {
   const graph::Multicast& plan = *operation.graph.steps[step].multicast;
   Team& team = *operation.team;
   if (operation.part != Part::collective || runs_.contains(operation.id)) {
@@ -71,12 +73,12 @@ void Engine::State::Multicasts::begin(Operation& operation, uint32_t step) {
 }
 
 // Another task may have given the team's group up, or joined it anew.
-fabric::Group* Engine::State::Multicasts::group_of(const Run& run) {
+fabric::Group* Multicasts::group_of(const Run& run) {
   fabric::Group* const group = run.circle->group.get();
   return run.by_multicast && group != nullptr && group->chunk_bytes() == run.chunk_bytes ? group : nullptr;
 }
 
-void Engine::State::Multicasts::forget(Operation& operation) {
+void Multicasts::forget(Operation& operation) {
   take_early(operation);
   const auto found = runs_.find(operation.id);
   if (found == runs_.end()) return;
@@ -85,14 +87,14 @@ void Engine::State::Multicasts::forget(Operation& operation) {
   runs_.erase(found);
 }
 
-void Engine::State::Multicasts::say(Run& run, uint32_t node, const Message& message) {
+void Multicasts::say(Run& run, uint32_t node, const Message& message) {
   Team& team = *run.operation->team;
   const OperationKey& key = run.operation->key;
   const uint32_t to = run.plan.members[node];
-  s_.send(team, to, addressed(message, team, key.channel, key.number, team.spec.rank, to));
+  s_.peers->send(team, to, addressed(message, team, key.channel, key.number, team.spec.rank, to));
 }
 
-bool Engine::State::Multicasts::pump(Run& run) {
+bool Multicasts::pump(Run& run) {
   bool any = false;
   if (const auto word = run.arming.take()) {
     if (run.arming.is_root()) {
@@ -129,7 +131,7 @@ bool Engine::State::Multicasts::pump(Run& run) {
   return any || over;
 }
 
-void Engine::State::Multicasts::start(Run& run, const Message& message) {
+void Multicasts::start(Run& run, const Message& message) {
   auto shape = multicast::Shape::make(lengths_of(run.plan), message.chunk_bytes);
   if (!shape) {
     run.status = Status::error(OFFPATH_ERR_ARGUMENT, "too long for a multicast. Name another algorithm");
@@ -158,7 +160,7 @@ void Engine::State::Multicasts::start(Run& run, const Message& message) {
   for (const auto& early : std::exchange(run.early, {})) hear(run, early.label, early.bytes);
 }
 
-void Engine::State::Multicasts::take_word(Run& run, uint32_t node, const Message& message) {
+void Multicasts::take_word(Run& run, uint32_t node, const Message& message) {
   multicast::Task& task = *run.task;
   const bool asks = message.word == Said::need || message.word == Said::fin;
   if (asks && node == task.successor()) {  // the last question counts, and messages may overtake each other
@@ -172,7 +174,7 @@ void Engine::State::Multicasts::take_word(Run& run, uint32_t node, const Message
   if (!proper) s_.refuse_message("a word of a multicast out of turn");
 }
 
-void Engine::State::Multicasts::end(Run& run) {
+void Multicasts::end(Run& run) {
   Operation& operation = *run.operation;
   const uint32_t step = run.step;
   const Status status = run.status;
@@ -189,13 +191,13 @@ void Engine::State::Multicasts::end(Run& run) {
   s_.finish_step(operation, step, status, received);
 }
 
-void Engine::State::Multicasts::on_message(const Message& message, fabric::Bytes) {
+void Multicasts::on_message(const Message& message, fabric::Bytes) {
   message.kind == Kind::task ? handle_task(message) : handle_fetch(message);
 }
 
-void Engine::State::Multicasts::handle_task(const Message& message) {
+void Multicasts::handle_task(const Message& message) {
   const auto team = s_.find_team(message.team, message.to);
-  if (team == nullptr) return s_.handle_absent({message.team, message.to}, message, {});
+  if (team == nullptr) return s_.peers->handle_absent({message.team, message.to}, message, {});
   const bool possible = message.from < team->spec.members.size() && message.from != message.to &&
                         message.channel == wire::Channel::collectives;
   if (!possible) return s_.refuse_message("a word of a multicast that cannot be");
@@ -233,7 +235,7 @@ void Engine::State::Multicasts::handle_task(const Message& message) {
   if (run = find(*operation); run != nullptr) pump(*run);
 }
 
-std::vector<uint32_t> Engine::State::Multicasts::awaited(const Operation& operation) const {
+std::vector<uint32_t> Multicasts::awaited(const Operation& operation) const {
   const Run* run = find(operation);
   if (run == nullptr) return {};
   const auto& members = run->plan.members;
@@ -246,7 +248,7 @@ std::vector<uint32_t> Engine::State::Multicasts::awaited(const Operation& operat
   return {children.begin(), children.end()};
 }
 
-bool Engine::State::Multicasts::progress() {
+bool Multicasts::progress() {
   if (runs_.empty() && circles_.empty()) return false;
   bool busy = false;
   round_ns_ = now_ns();
@@ -272,7 +274,7 @@ bool Engine::State::Multicasts::progress() {
   return busy;
 }
 
-uint64_t Engine::State::Multicasts::wait_ns() {
+uint64_t Multicasts::wait_ns() {
   uint64_t wait = UINT64_MAX;
   if (runs_.empty() && circles_.empty()) return wait;
   const uint64_t now = now_ns();

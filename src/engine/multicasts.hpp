@@ -56,9 +56,8 @@ struct MulticastRun {
   // What leaves of the own part is decided pack by pack.
   struct Coding {
     Compression::Plan plan;
-    uint32_t readable = 0;    // by all
-    uint32_t plain_left = 0;  // packs that go as they are, because others could not be compressed
-    uint32_t misses = 0;
+    uint32_t readable = 0;  // by all
+    Tries tries;            // packs
     uint64_t since_ns = 0;
     multicast::Chunks decided;  // the pack that leaves,
     CodedChunk* job = nullptr;  // and its coded form; null: as it is
@@ -117,7 +116,7 @@ struct MulticastRun {
   uint64_t heard = 0, meant = 0;  // bytes of datagrams, and what they mean
 };
 
-class Engine::State::Multicasts : public Room, public fabric::Hearer {
+class Multicasts : public Room, public fabric::Hearer {
  public:
   explicit Multicasts(State& state) : s_(state) {}
 

@@ -3,6 +3,8 @@
 // has at most Exchange::kMaxUnanswered of them unanswered at another one, so what lies there unused is bounded; what goes beyond,
 // or to a member that was not heard of yet, waits until it is asked for, like any block.
 #include "engine/exports.hpp"
+#include "engine/imports.hpp"
+#include "engine/peers.hpp"
 
 namespace offpath::engine {
 
@@ -20,17 +22,17 @@ size_t Engine::unconfirmed() const {
     }
   };
   for (const auto& [key, team] : state_->teams) add(*team);
-  for (const auto& [key, team] : state_->departed) add(*team);
+  for (const auto& [key, team] : state_->peers->departed()) add(*team);
   return count;
 }
 
-void Engine::State::handle_push(const Message& message, fabric::Bytes payload) {
-  const auto team = find_team(message.team, message.to);
-  if (team == nullptr) return handle_absent({message.team, message.to}, message, payload);
+void Imports::handle_push(const Message& message, fabric::Bytes payload) {
+  const auto team = s_.find_team(message.team, message.to);
+  if (team == nullptr) return s_.peers->handle_absent({message.team, message.to}, message, payload);
   const bool known = message.from < team->spec.members.size() && !team->spec.members[message.from].local;
   const bool collective = message.channel == Channel::collectives && message.number != wire::kNoOperation;
-  if (!known || !collective || payload.size() > config.pushed_bytes) {
-    return refuse_message("a block that nobody can have pushed");
+  if (!known || !collective || payload.size() > s_.config.pushed_bytes) {
+    return s_.refuse_message("a block that nobody can have pushed");
   }
   const BlockKey block{message.number, message.from, message.tag};
   const auto found = team->operations.find({.number = message.number});
@@ -38,16 +40,16 @@ void Engine::State::handle_push(const Message& message, fabric::Bytes payload) {
     Operation& operation = *found->second;
     operation.note_begun(message.from);
     const auto asked = operation.asked.find({message.from, message.tag});
-    if (asked != operation.asked.end() && pulls.contains(asked->second)) return place_pushed(asked->second, payload);
+    if (asked != operation.asked.end() && pulls_.contains(asked->second)) return place_pushed(asked->second, payload);
   } else if (message.number < team->next_sequence) {
     return acknowledge(*team, block);
   }
-  if (!team->exchange.keep(block, payload)) refuse_message("a pushed block too many");
+  if (!team->exchange.keep(block, payload)) s_.refuse_message("a pushed block too many");
 }
 
-bool Engine::State::take_arrived(const Operation& operation, uint64_t pull_id) {
+bool Imports::take_arrived(const Operation& operation, uint64_t pull_id) {
   Team& team = *operation.team;
-  const Step& step = operation.graph.steps[pulls.at(pull_id).step];
+  const Step& step = operation.graph.steps[pulls_.at(pull_id).step];
   const BlockKey block{operation.key.number, step.peer, step.tag};
   const auto data = team.exchange.take(block);
   if (!data) return false;
@@ -56,8 +58,8 @@ bool Engine::State::take_arrived(const Operation& operation, uint64_t pull_id) {
   return true;
 }
 
-void Engine::State::place_pushed(uint64_t pull_id, fabric::Bytes data) {
-  Pull& pull = pulls.at(pull_id);
+void Imports::place_pushed(uint64_t pull_id, fabric::Bytes data) {
+  Pull& pull = pulls_.at(pull_id);
   pull.pushed = true;
   if (data.size() > pull.limit) {
     return finish_pull(pull_id,
@@ -69,16 +71,16 @@ void Engine::State::place_pushed(uint64_t pull_id, fabric::Bytes data) {
   place(pull_id, 0, data);
 }
 
-void Engine::State::drop_arrived(Team& team, uint64_t from, uint64_t end) {
+void Imports::drop_arrived(Team& team, uint64_t from, uint64_t end) {
   team.exchange.forget(from, end, [&](const BlockKey& block) { acknowledge(team, block); });
 }
 
-void Engine::State::acknowledge(Team& team, const BlockKey& block) {
-  const fabric::Peer peer = peer_of(team, block.member);
+void Imports::acknowledge(Team& team, const BlockKey& block) {
+  const fabric::Peer peer = s_.peers->peer_of(team, block.member);
   if (peer == UINT32_MAX) return;
   const Message done =
       about(Kind::done, team, Channel::collectives, block.number, block.member, team.spec.rank, block.tag);
-  sender.say_later(peer, done, Exchange::kMaxUnanswered / 2);
+  s_.sender.say_later(peer, done, Exchange::kMaxUnanswered / 2);
 }
 
 bool Engine::senders_wait() const { return state_->sender.owes(); }

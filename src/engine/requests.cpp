@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests at the member that asks. It has at most kMaxUnansweredRequests of them at one target, more wait here: so the target
 // need not hold back more than that while one that was overtaken is on its way.
+#include "engine/calls.hpp"
 #include "engine/exports.hpp"
+#include "engine/peers.hpp"
 
 namespace offpath::engine {
 
@@ -10,29 +12,41 @@ using wire::Channel;
 using wire::Kind;
 using wire::Message;
 
+void Calls::on_message(const Message& message, fabric::Bytes payload) {
+  message.kind == Kind::request ? handle_request(message, payload) : handle_reply(message, payload);
+}
+
 // The first one also makes sure that both notice each other's death.
-RequestPeer& Engine::State::requests_with(Team& team, uint32_t rank) {
-  say_hello(team);
+RequestPeer& Calls::requests_with(Team& team, uint32_t rank) {
+  s_.peers->say_hello(team);
   if (team.requests.empty()) team.requests.resize(team.spec.members.size());
   if (team.requests[rank] == nullptr) team.requests[rank] = std::make_unique<RequestPeer>();
   return *team.requests[rank];
 }
 
+void Calls::forget(Operation& operation) {
+  const OperationKey& key = operation.key;
+  if (operation.part == Part::requester) operation.team->requests[key.peer]->posted.erase(key.number);
+}
+
 // ---- requester ------------------------------------------------------------------------------------------------
 
 void Engine::post_request(TeamHandle handle, Request request, uint64_t context) {
-  State& s = *state_;
-  const auto found = s.team_by_handle.find(handle);
-  if (found == s.team_by_handle.end()) return;
-  const std::shared_ptr<Team> team = found->second;
+  const auto found = state_->team_by_handle.find(handle);
+  if (found == state_->team_by_handle.end()) return;
+  state_->calls->post(found->second, std::move(request), context);
+  state_->settle();
+}
+
+void Calls::post(const std::shared_ptr<Team>& team, Request&& request, uint64_t context) {
   const uint32_t target = request.target;
   Status status;
   if (target >= team->spec.members.size()) {
     status = Status::error(OFFPATH_ERR_ARGUMENT, "a request to member %u of %zu", target, team->spec.members.size());
-  } else if (std::max<uint64_t>(request.body.size() + request.data_bytes, request.reply_bytes) > s.request_limit()) {
+  } else if (std::max<uint64_t>(request.body.size() + request.data_bytes, request.reply_bytes) > request_limit()) {
     status = Status::error(OFFPATH_ERR_ARGUMENT, "a request of %llu bytes with an answer of %llu, %zu are possible",
                            static_cast<unsigned long long>(request.body.size() + request.data_bytes),
-                           static_cast<unsigned long long>(request.reply_bytes), s.request_limit());
+                           static_cast<unsigned long long>(request.reply_bytes), request_limit());
   } else if (request.data_bytes > 0 && request.data.layout != kClient &&
              request.data.layout >= request.graph.layouts.size()) {
     status = Status::error(OFFPATH_ERR_ARGUMENT, "a block names layout %u of %zu", request.data.layout,
@@ -40,14 +54,12 @@ void Engine::post_request(TeamHandle handle, Request request, uint64_t context) 
   } else if (team->lost[target] != 0) {
     status = Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost before the request", target);
   }
-  if (!status.ok()) return s.observer.on_finished(team->spec.client, context, status);
-
-  s.read_data(team, std::move(request), context);
-  s.settle();
+  if (!status.ok()) return s_.observer.on_finished(team->spec.client, context, status);
+  read_data(team, std::move(request), context);
 }
 
 // What a request sends of the member's memory is read first; others to that target wait for it, as they keep their order.
-void Engine::State::read_data(const std::shared_ptr<Team>& team, Request&& request, uint64_t context) {
+void Calls::read_data(const std::shared_ptr<Team>& team, Request&& request, uint64_t context) {
   const uint32_t target = request.target;
   std::deque<std::shared_ptr<Outgoing>>& outgoing = requests_with(*team, target).outgoing;
   if (request.data_bytes == 0 && outgoing.empty()) return number_request(team, std::move(request), context);
@@ -64,16 +76,16 @@ void Engine::State::read_data(const std::shared_ptr<Team>& team, Request&& reque
     const Layout& layout = next->request.graph.layouts[place.layout];
     source = {memory::make_strided(team->memory, place.base, memory::index_layout(layout)), place.offset};
   }
-  const memory::Ticket ticket = next_ticket();
-  when_done(bytes == 0 ? memory::Outcome() : source.memory->read(&body[head], source.address, bytes, ticket), ticket,
-            [this, team, target, next](const Status& status) {
-              next->ready = true;
-              next->status = status;
-              if (!team->abandoned && team->lost[target] == 0) post_ready(team, target);
-            });
+  const memory::Ticket ticket = s_.next_ticket();
+  s_.when_done(bytes == 0 ? memory::Outcome() : source.memory->read(&body[head], source.address, bytes, ticket), ticket,
+               [this, team, target, next](const Status& status) {
+                 next->ready = true;
+                 next->status = status;
+                 if (!team->abandoned && team->lost[target] == 0) post_ready(team, target);
+               });
 }
 
-void Engine::State::post_ready(const std::shared_ptr<Team>& team, uint32_t target) {
+void Calls::post_ready(const std::shared_ptr<Team>& team, uint32_t target) {
   auto& outgoing = team->requests[target]->outgoing;
   while (!outgoing.empty() && outgoing.front()->ready) {
     const std::shared_ptr<Outgoing> next = std::move(outgoing.front());
@@ -82,13 +94,13 @@ void Engine::State::post_ready(const std::shared_ptr<Team>& team, uint32_t targe
     if (next->status.ok()) {
       number_request(team, std::move(next->request), next->context);
     } else {
-      observer.on_finished(team->spec.client, next->context, next->status);
+      s_.observer.on_finished(team->spec.client, next->context, next->status);
     }
   }
-  forget_if_unused(*team);
+  s_.forget_if_unused(*team);
 }
 
-void Engine::State::number_request(const std::shared_ptr<Team>& team, Request&& request, uint64_t context) {
+void Calls::number_request(const std::shared_ptr<Team>& team, Request&& request, uint64_t context) {
   const uint32_t target = request.target;
   RequestPeer& peer = requests_with(*team, target);
   const uint64_t number = peer.next_posted++;
@@ -102,21 +114,21 @@ void Engine::State::number_request(const std::shared_ptr<Team>& team, Request&& 
     return;
   }
   const OperationKey key{Channel::calls, number, target};
-  posted.operation = &add_operation(team, key, Part::requester, std::move(request.graph), context);
-  start(*posted.operation);
+  posted.operation = &s_.add_operation(team, key, Part::requester, std::move(request.graph), context);
+  s_.start(*posted.operation);
 }
 
-void Engine::State::send_requests(Team& team, uint32_t target) {
+void Calls::send_requests(Team& team, uint32_t target) {
   RequestPeer& peer = *team.requests[target];
   for (; !peer.unsent.empty() && peer.posted.size() - peer.unsent.size() < kMaxUnansweredRequests;
        peer.unsent.pop_front()) {
     const auto& [number, body] = peer.unsent.front();
-    send(team, target, about(Kind::request, team, Channel::calls, number, team.spec.rank, target), body);
+    s_.peers->send(team, target, about(Kind::request, team, Channel::calls, number, team.spec.rank, target), body);
   }
 }
 
-void Engine::State::handle_reply(const Message& message, fabric::Bytes payload) {
-  const auto team = find_team(message.team, message.from);
+void Calls::handle_reply(const Message& message, fabric::Bytes payload) {
+  const auto team = s_.find_team(message.team, message.from);
   if (team == nullptr || message.to >= team->requests.size() || team->requests[message.to] == nullptr) return;
   RequestPeer& peer = *team->requests[message.to];
   const uint64_t number = message.number;
@@ -132,8 +144,7 @@ void Engine::State::handle_reply(const Message& message, fabric::Bytes payload) 
               Status::error(code, "member %u has refused a request: %s", message.to, offpath_status_string(code)));
 }
 
-void Engine::State::place_reply(const std::shared_ptr<Team>& team, const PostedRequest& request,
-                                fabric::Bytes payload) {
+void Calls::place_reply(const std::shared_ptr<Team>& team, const PostedRequest& request, fabric::Bytes payload) {
   if (payload.size() != request.reply_bytes) {
     return end_request(*team, request,
                        Status::error(OFFPATH_ERR_TRUNCATED, "an answer of %zu bytes where %llu were expected",
@@ -151,63 +162,68 @@ void Engine::State::place_reply(const std::shared_ptr<Team>& team, const PostedR
     kept.assign(payload.begin(), payload.end());
     payload = kept;
   }
-  const memory::Ticket ticket = next_ticket();
+  const memory::Ticket ticket = s_.next_ticket();
   const memory::Outcome outcome = target.memory->write(target.address, payload.data(), payload.size(), ticket);
   if (request.operation != nullptr) {
-    when_done(*request.operation, outcome, ticket,
-              [this, team, request, kept = std::move(kept)](Operation* operation, const Status& status) {
-                if (operation != nullptr) end_request(*team, request, status);
-              });
+    s_.when_done(*request.operation, outcome, ticket,
+                 [this, team, request, kept = std::move(kept)](Operation* operation, const Status& status) {
+                   if (operation != nullptr) end_request(*team, request, status);
+                 });
   } else {
-    when_done(outcome, ticket, [this, team, request, kept = std::move(kept)](const Status& status) {
+    s_.when_done(outcome, ticket, [this, team, request, kept = std::move(kept)](const Status& status) {
       if (!team->abandoned) end_request(*team, request, status);
     });
   }
 }
 
-void Engine::State::end_request(Team& team, const PostedRequest& request, const Status& status) {
+void Calls::end_request(Team& team, const PostedRequest& request, const Status& status) {
   if (request.operation == nullptr) return finish_request(team, request.context, status);
   Operation& operation = *request.operation;
-  if (!status.ok()) return end(operation, status);
+  if (!status.ok()) return s_.end(operation, status);
   // The target is done: it will not ask for what it has not asked for yet.
-  exports->close(operation);
+  s_.exports->close(operation);
   operation.awaits_reply = false;
-  end_if_done(operation);
+  s_.end_if_done(operation);
 }
 
-void Engine::State::finish_request(Team& team, uint64_t context, const Status& status) {
+void Calls::finish_request(Team& team, uint64_t context, const Status& status) {
   --team.open_requests;
-  forget_if_unused(team);
-  observer.on_finished(team.spec.client, context, status);
+  s_.forget_if_unused(team);
+  s_.observer.on_finished(team.spec.client, context, status);
 }
 
 // ---- loss -----------------------------------------------------------------------------------------------------
 
 // Ends what was asked of that member, and what it has asked; the operations of requests have ended already.
-void Engine::State::lose_requests(Team& team, uint32_t rank) {
+void Calls::on_lost(Team& team, uint32_t rank) {
   if (team.requests.empty() || team.requests[rank] == nullptr) return;
   team.exchange.forget_calls_of(rank);
   RequestPeer peer = std::exchange(*team.requests[rank], {});
   const Status status = Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost before the end of a request", rank);
   std::map<RequestId, DeferredRequest> put_off;  // in the order in which they came
-  for (auto it = deferred.begin(); it != deferred.end();) {
+  for (auto it = deferred_.begin(); it != deferred_.end();) {
     const bool affected = it->second.team.get() == &team && it->second.from == rank;
     if (affected) put_off.insert(*it);
-    it = affected ? deferred.erase(it) : std::next(it);
+    it = affected ? deferred_.erase(it) : std::next(it);
   }
   team.open_requests -= put_off.size();
-  for (const auto& [id, request] : put_off) responder->on_answered(team.spec.client, team.spec.context, id, status);
+  for (const auto& [id, request] : put_off) responder_->on_answered(team.spec.client, team.spec.context, id, status);
   for (const auto& waiting : peer.outgoing) {
     --team.open_requests;
-    observer.on_finished(team.spec.client, waiting->context, status);
+    s_.observer.on_finished(team.spec.client, waiting->context, status);
   }
   const std::map<uint64_t, PostedRequest> posted(peer.posted.begin(), peer.posted.end());
   for (const auto& [number, request] : posted) {
     if (request.operation != nullptr) continue;
     --team.open_requests;
-    observer.on_finished(team.spec.client, request.context, status);
+    s_.observer.on_finished(team.spec.client, request.context, status);
   }
-  forget_if_unused(team);
+  s_.forget_if_unused(team);
+}
+
+bool Calls::open() const {
+  return std::any_of(s_.teams.begin(), s_.teams.end(),
+                     [](const auto& entry) { return entry.second->open_requests > 0; });
 }
 
 }  // namespace offpath::engine

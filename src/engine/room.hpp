@@ -28,6 +28,12 @@ class Room {
   virtual uint64_t wait_ns() { return UINT64_MAX; }
 };
 
+enum class RoomIndex : uint8_t {
+#define OFFPATH_ROOM(type, name) name,
+#include "engine/rooms.def"
+  count
+};
+
 // What may follow a message.
 enum class Payload : uint8_t { none, body, chunk, batch };
 

@@ -6,7 +6,9 @@
 // and is given that much more time.
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "engine/calls.hpp"
 #include "engine/exports.hpp"
+#include "engine/peers.hpp"
 
 #include <algorithm>
 
@@ -15,15 +17,11 @@ namespace offpath::engine {
 using wire::Kind;
 using wire::Message;
 
-bool Engine::awaits() const { return !state_->operations.empty() || state_->requests_open(); }
+bool Engine::awaits() const { return !state_->operations.empty() || state_->calls->open(); }
 
-bool Engine::State::requests_open() const {
-  return std::any_of(teams.begin(), teams.end(), [](const auto& entry) { return entry.second->open_requests > 0; });
-}
-
-std::set<fabric::Peer> Engine::State::awaited_peers() const {
+std::set<fabric::Peer> Peers::awaited_peers() const {
   std::set<fabric::Peer> out;
-  for (const auto& [key, team] : teams) {
+  for (const auto& [key, team] : s_.teams) {
     std::vector<uint8_t> needed(team->spec.members.size(), 0);
     for (const auto& [operation_key, operation] : team->operations) {
       const std::vector<uint8_t> members = needed_members(*operation);
@@ -41,59 +39,62 @@ std::set<fabric::Peer> Engine::State::awaited_peers() const {
   return out;
 }
 
-void Engine::watch(uint64_t now_ns) {
+void Engine::watch(uint64_t now_ns) { state_->peers->watch(now_ns); }
+
+void Peers::watch(uint64_t now_ns) {
   using Verdict = base::Silence::Verdict;
-  State& s = *state_;
-  s.exports->ask_for_endings();
-  const std::set<fabric::Peer> awaited = s.awaited_peers();
+  s_.exports->ask_for_endings();
+  const std::set<fabric::Peer> awaited = awaited_peers();
   const auto rests = [&](const auto& entry) { return !awaited.contains(entry.first); };
-  std::erase_if(s.watched, [&](const auto& entry) { return rests(entry) && !entry.second.silence.spares(); });
-  for (auto& entry : s.watched) {
+  std::erase_if(watched_, [&](const auto& entry) { return rests(entry) && !entry.second.silence.spares(); });
+  for (auto& entry : watched_) {
     if (rests(entry)) entry.second.silence.rest();
   }
   std::vector<fabric::Peer> silent;
   for (const fabric::Peer peer : awaited) {
-    Watched& watched = s.watched.try_emplace(peer, Watched{base::Silence(s.config.silence_ns)}).first->second;
+    Watched& watched = watched_.try_emplace(peer, Watched{base::Silence(s_.config.silence_ns)}).first->second;
     const Verdict verdict = watched.silence.look(now_ns, watched.answered, [&] {
-      s.say_address(peer, Kind::ping, watched.silence.unanswered_ns());
+      say_address(peer, Kind::ping, watched.silence.unanswered_ns());
       return uint64_t{0};  // only the peer knows
     });
     if (verdict == Verdict::ask) {
       watched.answered = false;
-      s.say_address(peer, Kind::ping, 0);
+      say_address(peer, Kind::ping, 0);
     }
     if (verdict == Verdict::silent) silent.push_back(peer);
   }
   for (const fabric::Peer peer : silent) {
     base::log_write(base::LogLevel::warn, "another service gave no sign of life for %llu ms: given up",
-                    static_cast<unsigned long long>(s.config.silence_ns / 1000000));
-    s.watched.erase(peer);
-    s.given_up.insert(peer);
-    s.fabric.give_up(peer);
+                    static_cast<unsigned long long>(s_.config.silence_ns / 1000000));
+    watched_.erase(peer);
+    given_up_.insert(peer);
+    s_.fabric.give_up(peer);
   }
 }
 
 // From a memory of its own: silent ones may have all the chunks.
-void Engine::State::say_address(fabric::Peer peer, Kind kind, uint64_t waited_ns) {
-  if (own_address.empty()) own_address = fabric.address();
+void Peers::say_address(fabric::Peer peer, Kind kind, uint64_t waited_ns) {
+  if (own_address_.empty()) own_address_ = s_.fabric.address();
   Message message;
   message.kind = kind;
   message.waited_ns = waited_ns;
   uint8_t header[wire::kMaxMessageBytes];
   const size_t length = wire::encode(message, header);
-  fabric.send(peer, fabric::Bytes(header, length), own_address, 0);
+  s_.fabric.send(peer, fabric::Bytes(header, length), own_address_, 0);
 }
 
 // `address`: of the service that asks, or answers.
-void Engine::State::handle_sign_of_life(const Message& message, fabric::Bytes address) {
-  const auto peer = fabric.find(address);
-  if (!peer || sender.is_lost(*peer)) return;
+void Peers::handle_sign_of_life(const Message& message, fabric::Bytes address) {
+  const auto peer = s_.fabric.find(address);
+  if (!peer || s_.sender.is_lost(*peer)) return;
   if (message.kind == Kind::ping) {
-    const auto own = [&] { return own_waits.try_emplace(*peer, config.own_waits_ns).first->second.since_told_ns(); };
+    const auto own = [&] {
+      return own_waits_.try_emplace(*peer, s_.config.own_waits_ns).first->second.since_told_ns();
+    };
     return say_address(*peer, Kind::pong, message.waited_ns == 0 ? 0 : own());
   }
-  const auto found = watched.find(*peer);
-  if (found == watched.end()) return;
+  const auto found = watched_.find(*peer);
+  if (found == watched_.end()) return;
   found->second.answered = true;
   found->second.silence.note_starved(message.waited_ns);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "engine/imports.hpp"
 #include "engine/multicasts.hpp"
 
 #include <algorithm>
 
 namespace offpath::engine {
 
-Waits Engine::State::look_for(const Operation& operation, uint32_t rank) const {
+Waits State::look_for(const Operation& operation, uint32_t rank) const {
   if (operation.has_begun(rank)) return Waits::sends;
   const auto here = teams.find({operation.team->spec.id, rank});
   if (here == teams.end()) return Waits::silent;
@@ -22,7 +23,7 @@ Standing Engine::standing(TeamHandle handle, uint64_t sequence) const {
   if (operation.graph.in_order && team->second->in_order.front() != &operation) return {.waits = Waits::earlier};
   std::vector<Waits> waits(team->second->spec.members.size(), Waits::service);
   const auto note = [&](uint32_t rank, Waits what) { waits[rank] = std::min(waits[rank], what); };
-  for (const auto& [id, pull] : s.pulls) {
+  for (const auto& [id, pull] : s.imports->pulls()) {
     if (pull.operation != &operation || operation.graph.steps[pull.step].tag == kEndingTag) continue;
     const uint32_t peer = operation.graph.steps[pull.step].peer;
     note(peer, s.look_for(operation, peer));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "base/random.hpp"
+#include "engine/calls.hpp"
 #include "engine/exports.hpp"
+#include "engine/imports.hpp"
+#include "engine/local.hpp"
 #include "engine/multicasts.hpp"
 
 namespace offpath::engine {
@@ -39,70 +41,27 @@ Status Operation::shortfall() const {
   return Status::error(torn ? OFFPATH_ERR_TRUNCATED : graph.shortfall, "the members state different lengths");
 }
 
-void Engine::State::start_step(Operation& operation, uint32_t index) {
+void State::start_step(Operation& operation, uint32_t index) {
   const Step& step = operation.graph.steps[index];
-  if (step.kind == StepKind::pull) return start_pull(operation, index);
+  if (step.kind == StepKind::pull) return imports->want(operation, index);
   if (step.kind == StepKind::multicast) return multicasts->begin(operation, index);
   if (operation.steps[index].failed) return finish_step(operation, index, operation.status, 0);
-  const auto work = std::make_shared<LocalWork>(LocalWork{.operation = &operation, .step = index, .bytes = step.bytes});
-  if (step.kind == StepKind::compute) {
-    if (const Status status = prepare_compute(operation, *step.compute, *work); !status.ok())
-      return finish_step(operation, index, status, 0);
-    return local.push_back(work);
-  }
-  if (step.bytes == 0) return finish_step(operation, index, {}, 0);
-  Status status = operation.resolve(step.source, work->source);
-  if (status.ok()) status = operation.resolve(step.target, work->target);
-  if (status.ok() && step.kind == StepKind::reduce) {
-    const kernels::Reduction& reduction = operation.graph.reduction;
-    status = operation.resolve(step.operand, work->operand);
-    if (!kernels::supported(reduction) || step.bytes % kernels::element_bytes(reduction.element) != 0) {
-      status = Status::error(OFFPATH_ERR_ARGUMENT, "operator %d on element type %d, %llu bytes: not a reduction",
-                             reduction.op, reduction.element, static_cast<unsigned long long>(step.bytes));
-    }
-  }
-  if (!status.ok()) return finish_step(operation, index, status, 0);
-  local.push_back(work);
+  local->begin(operation, index);
 }
 
-// A pull is made even where a failed step goes before it, because its peer waits until it was asked; but it takes
-// nothing then.
-void Engine::State::start_pull(Operation& operation, uint32_t index) {
-  const Step& step = operation.graph.steps[index];
-  StepProgress& progress = operation.steps[index];
-  Pull pull{.operation = &operation, .step = index, .limit = std::max(step.bytes, step.room)};
-  if (!progress.failed && step.bytes > 0) {
-    const Status status = operation.resolve(step.target, pull.target);
-    progress.failed = !status.ok();
-    if (!status.ok()) operation.note_failure(status);
-  }
-  if (progress.failed) pull.limit = 0;
-  Message message = about(Kind::pull, *operation.team, operation.incoming(), operation.key.number, step.peer,
-                          operation.team->spec.rank, step.tag);
-  message.bytes = pull.limit;
-  message.codecs = compression.coder.readable();
-  while (message.pull_id == 0 || pulls.contains(message.pull_id)) message.pull_id = base::random_u64();
-  pulls.emplace(message.pull_id, std::move(pull));
-  if (operation.part == Part::collective && !operation.team->spec.members[step.peer].local) {
-    if (take_arrived(operation, message.pull_id)) return;
-    operation.asked[{step.peer, step.tag}] = message.pull_id;
-  }
-  send(*operation.team, step.peer, message);
-}
-
-void Engine::State::note_moved(Operation& operation, uint64_t bytes) {
+void State::note_moved(Operation& operation, uint64_t bytes) {
   if (bytes == 0 || std::exchange(operation.moved, true) || operation.part == Part::responder) return;
   observer.on_first_byte(operation.team->spec.client, operation.context);
 }
 
-void Engine::State::note_coded(Operation& operation, const Coded& coded) {
+void State::note_coded(Operation& operation, const Coded& coded) {
   traffic.coded_bytes += coded.bytes;
   traffic.wire_bytes += coded.wire_bytes;
   if (coded.lossy) traffic.lossy_bytes += coded.bytes;
   observer.on_coded(operation.team->spec.client, coded);
 }
 
-void Engine::State::finish_step(Operation& operation, uint32_t index, const Status& status, uint64_t bytes) {
+void State::finish_step(Operation& operation, uint32_t index, const Status& status, uint64_t bytes) {
   const Step& step = operation.graph.steps[index];
   if (operation.part == Part::collective && step.tag == kEndingTag) {
     return exports->finish_ending(operation, index, status.ok());
@@ -130,23 +89,23 @@ void Engine::State::finish_step(Operation& operation, uint32_t index, const Stat
   end_if_done(operation);
 }
 
-void Engine::State::release_step(Operation& operation, uint32_t step) {
+void State::release_step(Operation& operation, uint32_t step) {
   if (--operation.graph.steps[step].waits == 0) ready.emplace_back(&operation, step);
 }
 
-void Engine::State::end_if_done(Operation& operation) {
+void State::end_if_done(Operation& operation) {
   if (operation.steps_left > 0 || operation.exports_left > 0 || operation.awaits_reply) return;
   end(operation, operation.status.ok() ? operation.shortfall() : operation.status);
 }
 
-void Engine::State::end(Operation& operation, const Status& status) {
+void State::end(Operation& operation, const Status& status) {
   if (operation.over) return;
   operation.over = true;
   operation.status = status;
   ended.push_back(&operation);
 }
 
-void Engine::State::settle() {
+void State::settle() {
   while (!ready.empty() || !answers.empty() || !ended.empty() || !near.empty()) {
     if (!ready.empty()) {
       const auto [operation, step] = ready.front();
@@ -155,7 +114,7 @@ void Engine::State::settle() {
     } else if (!answers.empty()) {
       auto [id, answer] = std::move(answers.front());
       answers.pop_front();
-      answer_deferred(id, std::move(answer));
+      calls->answer(id, std::move(answer));
     } else if (!near.empty()) {
       deliver_near();
     } else {
@@ -167,7 +126,7 @@ void Engine::State::settle() {
   }
 }
 
-void Engine::State::release_next_in_order(const Operation& operation) {
+void State::release_next_in_order(const Operation& operation) {
   auto& in_order = operation.team->in_order;
   const bool first = !in_order.empty() && in_order.front() == &operation;
   std::erase(in_order, &operation);
@@ -181,27 +140,21 @@ void Engine::State::release_next_in_order(const Operation& operation) {
   release_first_steps(next);
 }
 
-void Engine::State::retire(Operation& operation) {
+void State::retire(Operation& operation) {
   if (operation.graph.in_order) release_next_in_order(operation);
   const std::unique_ptr<Operation> gone = std::move(operations.extract(operation.id).mapped());
   Team& team = *gone->team;
   team.operations.erase(gone->key);
   const uint64_t number = gone->key.number;
-  if (gone->part == Part::collective) drop_arrived(team, number, number + 1);
-  if (gone->part == Part::requester) team.requests[gone->key.peer]->posted.erase(number);
+  if (gone->part == Part::collective) imports->drop_arrived(team, number, number + 1);
   forget_if_unused(team);
   if (gone->part != Part::responder) return observer.on_finished(team.spec.client, gone->context, gone->status);
-  responder->on_answered(team.spec.client, team.spec.context, gone->context, gone->status);
-  reply(team, gone->key.peer, number, gone->status, {});
+  calls->end_answer(*gone);
 }
 
-void Engine::State::release(Operation& operation) {
-  multicasts->forget(operation);
-  if (operation.steps_left > 0) {
-    std::erase_if(pulls, [&](const auto& entry) { return entry.second.operation == &operation; });
-    std::erase_if(local, [&](const auto& work) { return work->operation == &operation; });
-  }
-  exports->forget(operation);
+void State::release(Operation& operation) {
+  local->forget(operation);
+  for (Room* room : rooms) room->forget(operation);
 }
 
 }  // namespace offpath::engine

@@ -17,7 +17,6 @@ using Advice = codecs::Chooser::Advice;
 
 namespace {
 
-constexpr uint32_t kMostMisses = 5;
 constexpr uint64_t kShortestChunkBytes = 16 << 10;
 constexpr uint64_t kWholeBytes = 64;  // chunks are multiples of it, so that no number lies in two
 
@@ -85,8 +84,7 @@ class Stream : public Carrier {
     bool interpreted;
     Compression::Plan coding = {};
     codecs::Chooser::Decision decision = {};  // of the chunk that is read, where that is automatic
-    uint32_t plain_left = 0;                  // chunks that go as they are, because others could not be compressed
-    uint32_t misses = 0;
+    Tries tries = {};
   };
 
   // Whether the next chunk goes as it is; else it is read into memory of ours, to be coded or looked at.
@@ -97,9 +95,7 @@ class Stream : public Carrier {
       return flow.decision.advice == Advice::plain;
     }
     if (!flow.coding.method) return true;
-    if (flow.plain_left == 0) return false;
-    --flow.plain_left;
-    return true;
+    return flow.tries.pass();
   }
 
   // Memory behind a link holds a chunk up before it leaves, and so does the other side's behind it: chunks that grow at a
@@ -213,9 +209,8 @@ class Stream : public Carrier {
     const uint64_t took_ns = blocks_.coding.now_ns() - job->since_ns;
     if (flow.coding.automatic) {
       blocks_.coding.chooser.note_chunk(flow.coding.kind, job->method, job->in.size(), bytes, took_ns);
-    } else {  // those behind it may be of another kind: they are tried ever more rarely
-      flow.plain_left = bytes == 0 ? (uint32_t{1} << std::min(flow.misses++, kMostMisses)) - 1 : 0;
-      flow.misses = bytes == 0 ? flow.misses : 0;
+    } else {
+      flow.tries.note(bytes > 0);
     }
     if (bytes == 0) return emit_plain(flow, id, chunk, job, data);
     Message coded = data;

@@ -29,6 +29,22 @@ struct CodedChunk : CodingJob {
   }
 };
 
+// What could not be compressed is followed by what is not tried: ever more of it, as it may be of another kind some day.
+class Tries {
+ public:
+  // Whether the next one goes as it is.
+  bool pass() { return left_ > 0 && left_-- > 0; }
+  void note(bool shorter) {
+    left_ = shorter ? 0 : (uint32_t{1} << std::min(misses_, kMostMisses)) - 1;
+    misses_ = shorter ? 0 : misses_ + 1;
+  }
+
+ private:
+  static constexpr uint32_t kMostMisses = 5;
+  uint32_t left_ = 0;
+  uint32_t misses_ = 0;
+};
+
 class Compression {
  public:
   // `now_ns`: null: the system's clock; `coder`: null: the codecs, here.

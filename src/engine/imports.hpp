@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Imports: the blocks that members of this worker want of others: asked for, arriving, there. One state for each (Pull), in one
+// table. transfers.cpp: chunks that come over the fabric; coded.cpp: compressed ones; pushes.cpp: short blocks that nobody has asked
+// for. Owned by the engine; on the worker's thread; blocks nobody. A block that fails is its step's failure. Internal to engine/.
+#pragma once
+
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+class Imports : public Room {
+ public:
+  explicit Imports(State& state) : s_(state) {}
+
+  void on_message(const wire::Message& message, fabric::Bytes payload) override;
+  void forget(Operation& operation) override;
+  // Fetches what the fabric has announced.
+  bool progress() override;
+
+  // A pull whose turn has come.
+  void want(Operation& operation, uint32_t step);
+  // Its id, under which it is to be asked for.
+  uint64_t add(Pull&& pull);
+  // From a member that this service serves.
+  void take_offer(uint64_t pull_id, Location source, uint64_t bytes);
+  bool is_wanted(uint64_t pull_id) const { return pulls_.contains(pull_id); }
+  // A neighbour's block was copied, or could not be.
+  void end_copy(Operation& operation, const LocalWork& work);
+  const std::unordered_map<uint64_t, Pull>& pulls() const { return pulls_; }
+  // Over the fabric, of those that have begun to come.
+  uint64_t bytes_left() const;
+
+  // ---- the fabric's
+  void announce(const wire::Message& message, size_t bytes, fabric::Announced handle) {
+    announcements_.push_back({message, bytes, handle});
+  }
+  void on_fetched(uint64_t context, bool success);
+
+  // ---- pushes.cpp
+  // What no step will take: of operations from..end-1, which are over or were left out.
+  void drop_arrived(Team& team, uint64_t from, uint64_t end);
+  // Says `done`, at leisure.
+  void acknowledge(Team& team, const BlockKey& block);
+
+ private:
+  // Straight into where it belongs, if this process can use that in place. False: it cannot.
+  bool fetch_in_place(const WaitingAnnouncement& next);
+  Pull* check_data(const wire::Message& message, size_t payload_bytes);
+  // `holder`: whose memory the data is, given back when it is placed; null: the data is the caller's again on return.
+  void place(uint64_t pull_id, uint64_t offset, fabric::Bytes data, Chunk* holder = nullptr);
+  void note_placed(uint64_t pull_id, uint64_t bytes, const base::Status& status);
+  void decode(const wire::Message& message, fabric::Bytes payload, Chunk* holder);
+  void finish_pull(uint64_t pull_id, const base::Status& status, Cause cause);
+  void handle_fail(const wire::Message& message);
+  void handle_push(const wire::Message& message, fabric::Bytes payload);
+  // False: there is none.
+  bool take_arrived(const Operation& operation, uint64_t pull_id);
+  void place_pushed(uint64_t pull_id, fabric::Bytes data);
+
+  State& s_;
+  std::unordered_map<uint64_t, Pull> pulls_;
+  std::deque<WaitingAnnouncement> announcements_;
+};
+
+}  // namespace offpath::engine
