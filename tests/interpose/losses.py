@@ -181,10 +181,12 @@ def killed_at_random(s, seeds):
         try:
             wait_for(ready)
             time.sleep(random.Random(seed).uniform(0, 0.1))
-            (service,) = s.service_pids()
-            os.kill(service, signal.SIGKILL)
+            services = s.service_pids()
+            for service in services:
+                os.kill(service, signal.SIGKILL)
             open(go, "w").close()
             other = s.collect(process)
+            check(len(services) == 1, f"seed {seed}, {ranks} ranks: services {services}: {other}")
         finally:
             end_group(process)
         check(other.status == 0 and "after the loss: ok" in other.out, f"seed {seed}, {ranks} ranks: {other}")
