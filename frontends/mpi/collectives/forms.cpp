@@ -89,7 +89,10 @@ void adopt_persistent(const Offloadable& collective, const Arguments& arguments,
     if (!describe(collective, call, *parent)) return;
     std::unique_ptr<Lane> lane =
         make_lane(comm, parent->comm_cell(), !parent->broken(), parent->adapter().preference(), parent->compress());
-    if (lane != nullptr) persistents.add(*request, kept(std::move(call)), std::move(lane));
+    if (lane == nullptr) return;
+    Lane& its = *lane;
+    offloader.add_lane(std::move(lane));
+    standings.add(*request, std::make_unique<Persistent>(kept(std::move(call)), its));
   } catch (const std::exception&) {
     // The other ranks may wait for this one in the agreement; MPI itself does no better without memory.
     say(job.settings(), LogLevel::error, "out of memory while a persistent collective was made");

@@ -14,6 +14,12 @@ namespace offpath::mpi {
 
 Offloader offloader;
 
+void move_native() {
+  const Inside inside;
+  int found = 0;
+  native.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, job.control(), &found, MPI_STATUS_IGNORE);
+}
+
 int Offloader::query_callback(void*, MPI_Status* status) {
   // What a collective's status holds: nothing. Failures are reported by our waiting functions, which know how.
   native.Status_set_elements(status, MPI_BYTE, 0);
@@ -24,7 +30,7 @@ int Offloader::query_callback(void*, MPI_Status* status) {
 }
 
 int Offloader::free_callback(void* argument) {
-  auto& operation = *static_cast<Requested*>(argument);
+  auto& operation = *static_cast<Generalized*>(argument);
   offloader.requests_.erase(operation.request);
   release(operation);
   return MPI_SUCCESS;
@@ -32,16 +38,29 @@ int Offloader::free_callback(void* argument) {
 
 int Offloader::cancel_callback(void*, int) { return MPI_SUCCESS; }
 
-void Offloader::release(Requested& operation) {
-  if (operation.owners.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (operation.error != MPI_SUCCESS) offloader.attention_.fetch_sub(1, std::memory_order_relaxed);
-  delete &operation;
+void Offloader::release(Requested& requested) {
+  if (requested.owners.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (requested.error != MPI_SUCCESS) offloader.attention_.fetch_sub(1, std::memory_order_relaxed);
+  delete &requested;
 }
 
-int Offloader::begin(Requested& operation) {
+void Offloader::follow(MPI_Request request, Requested& requested) {
+  requests_.insert(request, &requested);
+  hold(requested);
+  followed_.fetch_add(1, std::memory_order_release);
+}
+
+void Offloader::forget(MPI_Request request, Requested& requested) {
+  requests_.erase(request);
+  followed_.fetch_sub(1, std::memory_order_relaxed);
+  release(requested);
+}
+
+int Offloader::begin(Generalized& operation) {
   const int code =
       native.Grequest_start(&query_callback, &free_callback, &cancel_callback, &operation, &operation.request);
   if (code != MPI_SUCCESS) return code;
+  operation.owners.store(2, std::memory_order_relaxed);
   attention_.fetch_add(1, std::memory_order_relaxed);
   requests_.insert(operation.request, &operation);
   return MPI_SUCCESS;
@@ -119,10 +138,11 @@ void Offloader::complete(PostedCall& operation) {
   finish(operation);
 }
 
-void Offloader::finish(Requested& operation) {
+void Offloader::finish(Generalized& operation) {
   if (operation.error == MPI_SUCCESS) attention_.fetch_sub(1, std::memory_order_relaxed);
   operation.finished.store(true, std::memory_order_release);
   native.Grequest_complete(operation.request);
+  operation.completed.store(true, std::memory_order_release);
   release(operation);
 }
 

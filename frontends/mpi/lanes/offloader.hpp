@@ -17,14 +17,17 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace offpath::mpi {
 
 class Offloader {
  public:
-  // Non-zero: some operation is under way, or failed and not yet reported. Zero is the waiting functions' fast path.
+  // Some operation is under way, or failed and not yet reported.
   bool needs_attention() const { return attention_.load(std::memory_order_relaxed) != 0; }
+  // Or a request of the library's is followed. If not, the waiting functions have nothing to do.
+  bool has_requests() const { return needs_attention() || followed_.load(std::memory_order_acquire) != 0; }
 
   // Hands an operation to its lane and gives the application its request. Where the lane says otherwise nothing is
   // done: Route::shadow, the caller issues it natively on the shadow; Route::error, *code is the reason if known.
@@ -53,10 +56,14 @@ class Offloader {
   // Nothing under way any more.
   bool drained();
 
-  // The operation behind a request of ours, or nullptr. Lives as long as the request; hold() for longer.
+  // What stands behind a request, or nullptr. Lives as long as the request; hold() for longer.
   Requested* find(MPI_Request request) const { return requests_.find(request); }
-  static void hold(Requested& operation) { operation.owners.fetch_add(1, std::memory_order_relaxed); }
-  static void release(Requested& operation);
+  static void hold(Requested& requested) { requested.owners.fetch_add(1, std::memory_order_relaxed); }
+  static void release(Requested& requested);
+  // A request of the library's concerns us, and does no more: before the library may complete it, as its handle may mean
+  // another one from then on, of another thread. It is held in between. May throw bad_alloc.
+  void follow(MPI_Request request, Requested& requested);
+  void forget(MPI_Request request, Requested& requested);
 
   // Lanes. These take ownership; they may throw bad_alloc, then the lane is destroyed. adopt: it is the communicator's.
   void adopt(std::unique_ptr<Lane> lane);
@@ -84,14 +91,15 @@ class Offloader {
   void advance_lanes();
   void look();
   void hold_back(bool held);
-  void finish(Requested& operation);
-  int begin(Requested& operation);
+  void finish(Generalized& operation);
+  int begin(Generalized& operation);
   static int query_callback(void* operation, MPI_Status* status);
   static int free_callback(void* operation);
   static int cancel_callback(void* operation, int complete);
 
   std::mutex mutex_;
   std::atomic<uint64_t> attention_{0};
+  std::atomic<uint64_t> followed_{0};
   std::atomic<bool> holds_back_{false};
   std::atomic<bool> in_use_{false};
   std::atomic<uint64_t> looked_ns_{0};
@@ -105,5 +113,27 @@ class Offloader {
 };
 
 extern Offloader offloader;
+
+// Moves native communication on, for which others may wait. Never waits.
+void move_native();
+
+// Holds what stands behind a request.
+class Held {
+ public:
+  explicit Held(Requested& requested) : requested_(&requested) { Offloader::hold(requested); }
+  Held(Held&& other) noexcept : requested_(std::exchange(other.requested_, nullptr)) {}
+  Held& operator=(Held&& other) noexcept {
+    std::swap(requested_, other.requested_);
+    return *this;
+  }
+  ~Held() {
+    if (requested_ != nullptr) Offloader::release(*requested_);
+  }
+  Requested* operator->() const { return requested_; }
+  Requested& operator*() const { return *requested_; }
+
+ private:
+  Requested* requested_;
+};
 
 }  // namespace offpath::mpi

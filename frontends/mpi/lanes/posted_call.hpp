@@ -32,7 +32,7 @@ class Lane;
 
 enum class PostedState : uint8_t { deferred, queued, posted, unfinished, reissue, ended, finished };
 
-struct PostedCall : Requested {
+struct PostedCall : Generalized {
   explicit PostedCall(std::shared_ptr<const Call> what) : call(std::move(what)), algorithm(call->algorithm) {}
 
   int raise(int code) const override;

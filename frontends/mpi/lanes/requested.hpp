@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What stands behind a generalized request of ours, as far as the waiting functions care.
+// What stands behind a request of the application that concerns us, as the functions that complete requests see it
+// (mpi/requests/completion.cpp). The offloader finds it by its handle.
 //
-// Two owners: who works on it until it is finished, and the MPI request until its free callback. The last one deletes.
+// It lives as long as somebody holds it.
 #pragma once
 
 #include <mpi.h>
 
 #include <atomic>
+#include <utility>
 
 namespace offpath::mpi {
 
@@ -16,20 +18,46 @@ struct Requested {
   Requested& operator=(const Requested&) = delete;
   virtual ~Requested() = default;
 
+  // The library completes it when we say so, and waits for nothing. Otherwise it is the library's own, which is not over
+  // when that has completed it.
+  virtual bool is_generalized() const = 0;
+  // Nothing is left to wait for. Never waits; moves on what nobody else does. May throw bad_alloc.
+  virtual bool over(MPI_Request handle) = 0;
+  // Its part is at a service, so a wait for it may sleep.
+  virtual bool at_service() const = 0;
+  // Native communication goes on beside it, which the offloader's rounds do not move.
+  virtual bool goes_beside_native() const { return false; }
+  // After the library has completed it without an error: MPI error code; nobody was told. May throw bad_alloc.
+  virtual int end(MPI_Status* status) = 0;
+  // The status of one that is over, and not completed yet.
+  virtual void show(MPI_Status*) const {}
   // Calls the error handler of what it was issued on and returns `code`. Not Inside.
   virtual int raise(int code) const = 0;
 
+  int error = MPI_SUCCESS;  // that nobody was told of
+  std::atomic<int> owners{0};
+};
+
+// A generalized request of ours. Two own it: who works on it until it is finished, and the MPI request until its free
+// callback.
+struct Generalized : Requested {
+  bool is_generalized() const override { return true; }
+  bool over(MPI_Request) override { return completed.load(std::memory_order_acquire); }
+  bool at_service() const override { return !natively.load(std::memory_order_acquire); }
+  int end(MPI_Status*) override { return finished.load(std::memory_order_acquire) ? error : MPI_SUCCESS; }
+
   MPI_Request request = MPI_REQUEST_NULL;  // the application's handle, or what stands for it
   std::atomic<bool> natively{false};       // it has ended at the service: only native progress is left
-  std::atomic<bool> finished{false};
-  int error = MPI_SUCCESS;  // valid once finished
-  std::atomic<int> owners{2};
+  std::atomic<bool> finished{false};       // `error` is valid from here on
+  std::atomic<bool> completed{false};      // and the library has been told: MPICH's MPI_Waitall takes no other
 };
 
 // One that belongs to no lane: the offloader asks it in every round, under its lock.
-struct Loose : Requested {
-  // Moves it on without waiting. True: it has ended, with `error`.
+struct Loose : Generalized {
+  // Moves it on without waiting. True: it has ended, with `error`. No native call is needed then to delete it.
   virtual bool advance() = 0;
 };
+
+inline MPI_Status* status_or(MPI_Status* given, MPI_Status* own) { return given == MPI_STATUS_IGNORE ? own : given; }
 
 }  // namespace offpath::mpi

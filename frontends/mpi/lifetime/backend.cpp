@@ -7,7 +7,6 @@
 #include "mpi/lifetime/tracing.hpp"
 
 #include "mpi/job/job.hpp"
-#include "mpi/messages/completion.hpp"
 #include "mpi/native/handlers.hpp"
 #include "mpi/native/missing.hpp"
 #include "mpi/native/native.hpp"
@@ -36,7 +35,6 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
   if (!offpath::mpi::native.load(backend->mpi)) return -1;
   offpath::mpi::set_missing(backend);
   if (backend->only_missing != 0) return 0;
-  offpath::mpi::watch_completions();
   // Opened too late (an MPI used natively before we came): what was built natively stays native.
   int initialized = 0;
   if (offpath::mpi::native.Initialized(&initialized) != MPI_SUCCESS || initialized != 0) return -1;

@@ -9,14 +9,12 @@
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/lifetime/statistics.hpp"
 #include "mpi/lifetime/tracing.hpp"
-#include "mpi/messages/completion.hpp"
 #include "mpi/messages/office.hpp"
-#include "mpi/messages/rounds.hpp"
 #include "mpi/messages/sent_tickets.hpp"
-#include "mpi/messages/tracked.hpp"
 #include "mpi/native/handlers.hpp"
+#include "mpi/native/standing.hpp"
 #include "mpi/proxy/layer.hpp"
-#include "mpi/requests/persistent.hpp"
+#include "mpi/requests/completion.hpp"
 #include "mpi/rma/windows.hpp"
 #include "mpi/types/datatype.hpp"
 
@@ -73,7 +71,8 @@ void drain() {
     waiter.pause();
   }
   while (!(finish_freed() && office.quiet())) {
-    move_on();
+    offloader.progress();
+    move_native();
     waiter.pause();
   }
   // Nobody leaves before nobody's operation needs it any more. Losses count until the first barrier; who hears of one
@@ -94,11 +93,10 @@ void stop() {
   if (active) drain();
   const Inside inside;
   if (active) {
-    tracked.clear();
     sent_tickets.abandon();
     office.close();
     windows.clear();
-    persistents.clear();
+    standings.clear();
     forget_communicators();
     job.turn_off();
   }

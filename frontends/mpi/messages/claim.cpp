@@ -3,9 +3,9 @@
 
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
+#include "mpi/lanes/offloader.hpp"
 #include "mpi/messages/counts.hpp"
 #include "mpi/messages/office.hpp"
-#include "mpi/messages/rounds.hpp"
 #include "mpi/native/native.hpp"
 
 namespace offpath::mpi {
@@ -45,7 +45,8 @@ void Claim::await() {
   const WaitTimer timer;
   Waiter waiter;
   while (!settled()) {
-    move_on();
+    offloader.progress();
+    move_native();
     if (settled()) return;
     waiter.pause();
   }

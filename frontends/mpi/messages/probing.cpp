@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Probes: they show the length of a message, not that of its ticket.
 #include "mpi/job/waiting.hpp"
+#include "mpi/lanes/offloader.hpp"
 #include "mpi/messages/kept.hpp"
 #include "mpi/messages/office.hpp"
-#include "mpi/messages/rounds.hpp"
 #include "mpi/native/handlers.hpp"
 
 #include <exception>

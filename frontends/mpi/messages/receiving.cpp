@@ -61,7 +61,7 @@ int finish(const Into<Count>& into, MPI_Comm comm, MPI_Status* status) {
 template <typename Count>
 int receive_matched(const Into<Count>& into, Matched& matched, MPI_Status* given) {
   MPI_Status own;
-  MPI_Status* const status = choose(given, &own);
+  MPI_Status* const status = status_or(given, &own);
   const int code = into.receive(&matched.message, status);
   matched.correct(status);
   if (code != MPI_SUCCESS) return matched.again ? matched.route->raise(code) : code;
@@ -73,7 +73,7 @@ template <typename Count, typename Receive>
 int receive_new(const Into<Count>& into, int from, MPI_Comm comm, MPI_Status* given, Receive&& receive) {
   if (!office.may_reach(from) || !into.holds_a_ticket()) return receive(given);
   MPI_Status own;
-  MPI_Status* const status = choose(given, &own);
+  MPI_Status* const status = status_or(given, &own);
   const int code = receive(status);
   return code == MPI_SUCCESS ? finish(into, comm, status) : code;
 }
@@ -87,15 +87,12 @@ int receive_now(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_S
 
 // ---- with requests
 
-// Remembers a request as what `make` makes for it; nullptr: as none of ours. MPI error code after the handler was called.
-template <typename Make>
-int remember(MPI_Comm comm, MPI_Request request, Make&& make) {
+// Has `keep` keep what a request of ours needs; `keep` may find that it is none. MPI error code after the handler was called.
+template <typename Keep>
+int remember(MPI_Comm comm, Keep&& keep) {
   int kept = MPI_SUCCESS;
   try {
-    auto made = make();
-    if (made == nullptr) return kept;
-    kept = made->keep();
-    if (kept == MPI_SUCCESS) tracked.add(request, std::move(made));
+    kept = keep();
   } catch (const std::exception&) {
     kept = MPI_ERR_NO_MEM;
   }
@@ -107,13 +104,16 @@ template <typename Count>
 int track(int code, const Into<Count>& into, MPI_Comm comm, MPI_Request* request, const Matched* matched = nullptr,
           OtherHalf other_half = {}) {
   if (code != MPI_SUCCESS) return code;
-  return remember(comm, *request, [&]() -> std::shared_ptr<TrackedReceive> {
+  return remember(comm, [&] {
     RouteRef route = matched != nullptr ? matched->route : routes.find_intra(comm);
-    if (route == nullptr) return nullptr;
-    auto made = std::make_shared<TrackedReceive>(std::move(route), into.elements());
-    if (matched != nullptr) made->is_of(*matched);
-    made->goes_with(std::move(other_half));
-    return made;
+    if (route == nullptr) return MPI_SUCCESS;
+    const Held made(*new TrackedReceive(std::move(route), into.elements()));
+    auto& receive = static_cast<TrackedReceive&>(*made);
+    if (matched != nullptr) receive.is_of(*matched);
+    receive.goes_with(std::move(other_half));
+    const int kept = receive.keep(&ReceivedElements::keep);
+    if (kept == MPI_SUCCESS) offloader.follow(*request, receive);
+    return kept;
   });
 }
 
@@ -142,10 +142,14 @@ int start(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request
 template <typename Count>
 int prepare(int code, const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request) {
   if (code != MPI_SUCCESS || !office.may_reach(from)) return code;
-  return remember(comm, *request, [&]() -> std::shared_ptr<PersistentReceive> {
+  return remember(comm, [&] {
     RouteRef route = routes.find_intra(comm);
-    return route == nullptr ? nullptr
-                            : std::make_shared<PersistentReceive>(std::move(route), into.elements(), from, tag);
+    if (route == nullptr) return MPI_SUCCESS;
+    auto receive = std::make_unique<TrackedReceive>(std::move(route), into.elements());
+    const int kept = receive->keep(&ReceivedElements::keep_handle);
+    if (kept != MPI_SUCCESS) return kept;
+    standings.add(*request, std::make_unique<PersistentReceive>(*request, std::move(receive), from, tag));
+    return kept;
   });
 }
 
@@ -337,14 +341,6 @@ namespace handlers {
 OFFPATH_RECEIVES(, int)
 OFFPATH_RECEIVES(_c, MPI_Count)
 #undef OFFPATH_RECEIVES
-
-int Cancel(MPI_Request* request) {
-  const TrackedRef found = request == nullptr ? nullptr : tracked.find(*request);
-  if (found == nullptr) return native.Cancel(request);
-  // The payload is on its way: the send completes, as it may.
-  if (found->is_send()) return MPI_SUCCESS;
-  return native.Cancel(found->stands != MPI_REQUEST_NULL ? &found->stands : request);
-}
 
 }  // namespace handlers
 }  // namespace offpath::mpi

@@ -2,7 +2,6 @@
 // Nonblocking sends. The sender alone decides: a long message to a rank that has granted room is sent as a ticket, its
 // payload put into that room. All else is native: blocking sends wait for the receiver anyway, buffered ones are copied by
 // the library.
-#include "mpi/messages/completion.hpp"
 #include "mpi/messages/counts.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/messages/tracked.hpp"
@@ -79,13 +78,13 @@ std::optional<Office::Sending> start(const Outgoing& message, int to, bool synch
 }
 
 // A ticket in place of the message; nullptr: it goes natively.
-std::shared_ptr<TrackedSend> make_ticket(const Outgoing& message, bool synchronous) {
+std::unique_ptr<TicketSend> make_ticket(const Outgoing& message, bool synchronous) {
   const RouteRef route = routes.find(message.comm);
   if (route == nullptr) return nullptr;
   const int peer = route->world_rank(message.to);
   std::optional<Office::Sending> started = start(message, peer, synchronous);
   if (!started) return nullptr;
-  return std::make_shared<TrackedSend>(route, std::move(*started), peer);
+  return std::make_unique<TicketSend>(route, std::move(*started), peer);
 }
 
 // Count: int or MPI_Count.
@@ -94,11 +93,10 @@ int send(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MP
   const Outgoing message{buffer, static_cast<int64_t>(count), type, to, tag, comm};
   if (!may_offload(message)) return (native.*plain)(buffer, count, type, to, tag, comm, request);
   try {
-    const auto sent = make_ticket(message, synchronous);
-    if (sent == nullptr) return (native.*plain)(buffer, count, type, to, tag, comm, request);
-    const int code = sent->post(to, tag, comm, request);
-    if (code == MPI_SUCCESS) tracked.add(*request, sent);
-    return code;
+    auto ticket = make_ticket(message, synchronous);
+    if (ticket == nullptr) return (native.*plain)(buffer, count, type, to, tag, comm, request);
+    const int code = ticket->post(to, tag, comm);
+    return code == MPI_SUCCESS ? offloader.submit(std::move(ticket), request) : code;
   } catch (const std::exception&) {
     return raise_error(comm, MPI_ERR_NO_MEM);
   }
@@ -120,11 +118,12 @@ int prepare_send(const void* buffer, Count count, MPI_Datatype type, int to, int
       held = std::make_shared<HeldType>(type, find_type(type, job.control()));
       if (held->hold() != MPI_SUCCESS) return code;
     }
-    const auto begin = [=](MPI_Request* sent) -> TrackedRef {
-      const auto ticket = make_ticket({buffer, message.count, held->handle(), to, tag, comm}, synchronous);
-      return ticket != nullptr && ticket->post(to, tag, comm, sent) == MPI_SUCCESS ? ticket : nullptr;
+    const auto begin = [=](MPI_Request* sent) {
+      auto ticket = make_ticket({buffer, message.count, held->handle(), to, tag, comm}, synchronous);
+      return ticket != nullptr && ticket->post(to, tag, comm) == MPI_SUCCESS &&
+             offloader.submit(std::move(ticket), sent) == MPI_SUCCESS;
     };
-    tracked.add(*request, std::make_shared<PersistentSend>(std::move(route), begin));
+    standings.add(*request, std::make_unique<PersistentSend>(*request, std::move(route), begin));
   } catch (const std::exception&) {  // it goes natively
   }
   return code;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/messages/sent_tickets.hpp"
 
-#include "mpi/messages/completion.hpp"
+#include "mpi/native/native.hpp"
 
 #include <exception>
 
@@ -24,7 +24,7 @@ void SentTickets::tidy() {
   std::lock_guard lock(mutex_);
   std::erase_if(sent_, [](Sent& sent) {
     int done = 0;
-    return beneath.Test(&sent.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+    return native.Test(&sent.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
   });
 }
 
@@ -32,7 +32,7 @@ void SentTickets::abandon() {
   tidy();
   std::lock_guard lock(mutex_);
   for (Sent& sent : sent_) {
-    beneath.Request_free(&sent.request);
+    native.Request_free(&sent.request);
     static_cast<void>(sent.ticket.release());
   }
   sent_.clear();

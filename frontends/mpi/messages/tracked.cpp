@@ -2,64 +2,42 @@
 #include "mpi/messages/tracked.hpp"
 
 #include "mpi/job/counters.hpp"
-#include "mpi/job/waiting.hpp"
-#include "mpi/messages/completion.hpp"
 #include "mpi/messages/counts.hpp"
-#include "mpi/messages/rounds.hpp"
 #include "mpi/messages/sent_tickets.hpp"
-#include "mpi/native/handle_table.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/recording/service_times.hpp"
 
 namespace offpath::mpi {
 
-TrackedTable tracked;
-
 // ---- sends
 
-namespace {
-
-int query_sent(void*, MPI_Status* status) {
-  native.Status_set_elements(status, MPI_BYTE, 0);
-  native.Status_set_cancelled(status, 0);
-  status->MPI_SOURCE = MPI_ANY_SOURCE;
-  status->MPI_TAG = MPI_ANY_TAG;
-  return MPI_SUCCESS;
-}
-int free_sent(void*) { return MPI_SUCCESS; }
-int cancel_sent(void*, int) { return MPI_SUCCESS; }
-
-}  // namespace
-
-TrackedSend::TrackedSend(RouteRef route, Office::Sending sending, int peer)
-    : Tracked(std::move(route)),
+TicketSend::TicketSend(RouteRef route, Office::Sending sending, int peer)
+    : route_(std::move(route)),
       sending_(std::move(sending)),
       peer_(peer),
       ticket_(std::make_unique<TicketBytes>(write_ticket(office.mark(), sending_.ticket))) {}
 
-TrackedSend::~TrackedSend() {
-  offpath_op_free(sending_.op);
+TicketSend::~TicketSend() { let_go(); }
+
+void TicketSend::let_go() {
+  offpath_op_free(std::exchange(sending_.op, nullptr));
   if (ticket_sent_ != MPI_REQUEST_NULL) sent_tickets.add(ticket_sent_, std::move(ticket_));
+  ticket_sent_ = MPI_REQUEST_NULL;
 }
 
-int TrackedSend::post(int to, int tag, MPI_Comm comm, MPI_Request* request) {
+int TicketSend::post(int to, int tag, MPI_Comm comm) {
   sent_tickets.tidy();
   const uint64_t synchronous = sending_.ticket.synchronous;
   const auto send = synchronous != 0 ? native.Issend : native.Isend;
   const auto length = static_cast<int>(ticket_length(synchronous));
-  int code = send(ticket_->data(), length, MPI_BYTE, to, tag, comm, &ticket_sent_);
-  if (code == MPI_SUCCESS) code = native.Grequest_start(&query_sent, &free_sent, &cancel_sent, nullptr, &request_);
-  if (code == MPI_SUCCESS) *request = request_;
-  return code;
+  return send(ticket_->data(), length, MPI_BYTE, to, tag, comm, &ticket_sent_);
 }
 
-bool TrackedSend::at_service() const { return offpath_op_test(sending_.op) == OFFPATH_IN_PROGRESS; }
-
-bool TrackedSend::is_matched() {
+bool TicketSend::is_matched() {
   const uint64_t synchronous = sending_.ticket.synchronous;
   if (synchronous == 0) return true;
   int sent = 0;
-  beneath.Test(&ticket_sent_, &sent, MPI_STATUS_IGNORE);
+  native.Test(&ticket_sent_, &sent, MPI_STATUS_IGNORE);
   if (sent == 0) return false;
   if (!office.received(peer_, synchronous)) {
     lost_ = office.lost(peer_);
@@ -69,48 +47,21 @@ bool TrackedSend::is_matched() {
   return true;
 }
 
-bool TrackedSend::is_over() {
-  if (completed_) return true;
-  if (at_service() || !is_matched()) return false;
-  native.Grequest_complete(request_);
-  return completed_ = true;
-}
-
-bool TrackedSend::ready(MPI_Request) {
-  const Inside inside;
-  return is_over();
-}
-
-void TrackedSend::before() {
-  if (ready(request_)) return;
-  const WaitTimer timer;
-  Waiter waiter;
-  for (;;) {
-    move_on();
-    if (ready(request_)) return;
-    if (at_service())
-      waiter.pause();
-    else
-      waiter.poll();
-  }
-}
-
-int TrackedSend::after(MPI_Status*) {
+bool TicketSend::advance() {
   const offpath_status_t status = offpath_op_test(sending_.op);
-  const int code = status == OFFPATH_OK ? lost_ : Office::code_of(status);
-  if (recorded_ != recording::kUnrecorded) recording::record_service(recorded_, {&sending_.op, 1}, code);
-  if (code == MPI_SUCCESS) return code;
+  if (status == OFFPATH_IN_PROGRESS) return false;
+  natively.store(true, std::memory_order_release);
+  if (!is_matched()) return false;
+  error = status == OFFPATH_OK ? lost_ : Office::code_of(status);
+  if (recorded_ != recording::kUnrecorded) recording::record_service(recorded_, {&sending_.op, 1}, error);
+  let_go();
+  if (error == MPI_SUCCESS) return true;
   counts.failed.fetch_add(1, std::memory_order_relaxed);
   if (offpath_session_alive(job.session()) == 0) job.report_lost_service();
-  return code;
+  return true;
 }
 
 // ---- receives
-
-int TrackedReceive::keep() {
-  const Inside inside;
-  return elements_.keep();
-}
 
 void TrackedReceive::look(const MPI_Status& status) {
   looked_ = true;
@@ -121,22 +72,22 @@ void TrackedReceive::look(const MPI_Status& status) {
     note_received(*route_, status);
 }
 
-bool TrackedReceive::ready(MPI_Request native_request) {
+bool TrackedReceive::over(MPI_Request handle) {
   if (!looked_) {
     int done = 0;
     MPI_Status status;
     const Inside inside;
-    if (beneath.Request_get_status(native_request, &done, &status) != MPI_SUCCESS) return true;
+    if (native.Request_get_status(handle, &done, &status) != MPI_SUCCESS) return true;
     if (done == 0) return false;
     look(status);
   }
   int sent = 1;
-  if (other_half_.request != MPI_REQUEST_NULL) beneath.Test(&other_half_.request, &sent, MPI_STATUS_IGNORE);
+  if (other_half_.request != MPI_REQUEST_NULL) native.Test(&other_half_.request, &sent, MPI_STATUS_IGNORE);
   return sent != 0 && (!claim_ || claim_->settled());
 }
 
-int TrackedReceive::after(MPI_Status* status) {
-  if (other_half_.request != MPI_REQUEST_NULL) beneath.Wait(&other_half_.request, MPI_STATUS_IGNORE);
+int TrackedReceive::end(MPI_Status* status) {
+  if (other_half_.request != MPI_REQUEST_NULL) native.Wait(&other_half_.request, MPI_STATUS_IGNORE);
   if (matched_) matched_->correct(status);
   if (!looked_) look(*status);
   int code = MPI_SUCCESS;
@@ -158,31 +109,35 @@ void TrackedReceive::show(MPI_Status* status) const {
   if (claim_) claim_->fill(status);
 }
 
-int PersistentReceive::keep() {
-  const Inside inside;
-  return elements_.keep_handle();
+// ---- persistent ones. Another start of an active one the library refuses, or we do.
+
+PersistentReceive::PersistentReceive(MPI_Request handle, std::unique_ptr<TrackedReceive> receive, int from, int tag)
+    : receive_(*receive), held_(*receive.release()), from_(from), tag_(tag) {
+  current = handle;
 }
 
 int PersistentReceive::start(MPI_Request* handle) {
+  if (offloader.find(current) != nullptr) return receive_.raise(MPI_ERR_REQUEST);
   KeptMessages::Posting posting;
-  matched_ = kept_messages.take(from_, tag_, route_->comm.load(), &posting);
-  const int code = matched_ ? elements_.receive(&matched_->message, &stands) : beneath.Start(handle);
-  active = code == MPI_SUCCESS && (matched_ || elements_.hold_a_ticket());
+  auto matched = kept_messages.take(from_, tag_, receive_.route().comm.load(), &posting);
+  current = *handle;
+  const int code = matched ? receive_.elements().receive(&matched->message, &current) : native.Start(handle);
+  const bool concerns_us = matched || receive_.elements().hold_a_ticket();
+  receive_.is_of(std::move(matched));
+  if (code == MPI_SUCCESS && concerns_us) offloader.follow(current, receive_);
   return code;
 }
 
-// ---- persistent sends
+PersistentSend::PersistentSend(MPI_Request handle, RouteRef route, Begin begin)
+    : route_(std::move(route)), begin_(std::move(begin)) {
+  current = handle;
+}
 
 int PersistentSend::start(MPI_Request* handle) {
-  current_ = begin_(&stands);
-  active = current_ != nullptr;
-  return active ? MPI_SUCCESS : beneath.Start(handle);
-}
-
-int PersistentSend::after(MPI_Status* status) {
-  const int code = current_->after(status);
-  current_.reset();
-  return code;
+  if (offloader.find(current) != nullptr) return route_->raise(MPI_ERR_REQUEST);
+  if (begin_(&current)) return MPI_SUCCESS;
+  current = *handle;
+  return native.Start(handle);
 }
 
 void note_received(const Route& route, const MPI_Status& status) {
@@ -212,43 +167,6 @@ int receive_payload(const Route& route, ReceivedElements& elements, MPI_Status* 
   claim.fill(status);
   if (is_failure(code)) counts.failed.fetch_add(1, std::memory_order_relaxed);
   return code;
-}
-
-// ---- the table
-
-void TrackedTable::add(MPI_Request request, TrackedRef entry) {
-  std::lock_guard lock(mutex_);
-  entries_.insert_or_assign(handle_key(request), std::move(entry));
-  count_.store(entries_.size(), std::memory_order_release);
-}
-
-TrackedRef TrackedTable::find_any(MPI_Request request) const {
-  if (empty()) return nullptr;
-  std::lock_guard lock(mutex_);
-  const auto found = entries_.find(handle_key(request));
-  return found == entries_.end() ? nullptr : found->second;
-}
-
-TrackedRef TrackedTable::find(MPI_Request request) const {
-  TrackedRef found = find_any(request);
-  return found != nullptr && found->active ? found : nullptr;
-}
-
-void TrackedTable::remove(MPI_Request request) {
-  TrackedRef gone;  // dies without the lock: it may free datatypes
-  std::lock_guard lock(mutex_);
-  const auto found = entries_.find(handle_key(request));
-  if (found == entries_.end()) return;
-  gone = std::move(found->second);
-  entries_.erase(found);
-  count_.store(entries_.size(), std::memory_order_release);
-}
-
-void TrackedTable::clear() {
-  decltype(entries_) gone;
-  std::lock_guard lock(mutex_);
-  gone.swap(entries_);
-  count_.store(0, std::memory_order_release);
 }
 
 }  // namespace offpath::mpi

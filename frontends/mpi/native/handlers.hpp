@@ -8,6 +8,7 @@ namespace offpath::mpi::handlers {
 
 #define OFFPATH_MPI_FUNCTION(name, waits, seen) extern decltype(MPI_##name) name;
 #define OFFPATH_MPI_COLLECTIVE(name, waits, seen) extern const decltype(Native::name) name;
+#define OFFPATH_MPI_REQUEST(name, waits, seen) extern const decltype(Native::name) name;
 #define OFFPATH_MPI_REMOTE(name, waits, seen) extern const decltype(Native::name) name;
 #define OFFPATH_MPI_OBSERVED(name, waits, seen)
 #define OFFPATH_MPI_PLAIN(name, waits, seen)

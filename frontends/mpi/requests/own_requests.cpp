@@ -2,67 +2,118 @@
 #include "mpi/requests/own_requests.hpp"
 
 #include <algorithm>
+#include <exception>
 
 namespace offpath::mpi {
 
-OwnRequests::OwnRequests(int count, MPI_Request* requests) : requests_(requests) {
-  if (requests == nullptr) return;
-  for (int index = 0; index < count; ++index) {
-    MPI_Request request = requests[index];
-    if (request == MPI_REQUEST_NULL) continue;
-    if (Persistent* const persistent = persistents.find(request)) {
-      if (exchanged_.empty()) exchanged_.assign(requests, requests + count);
-      request = exchanged_[static_cast<size_t>(index)] = persistent->current;
-      standing_.push_back({index, persistent});
-    }
-    Requested* operation = request == MPI_REQUEST_NULL ? nullptr : offloader.find(request);
-    if (operation == nullptr) continue;
-    own_.push_back({index, operation});
-    Offloader::hold(*operation);
+OwnRequests::OwnRequests(int count, MPI_Request* requests) : exchanged_(count, requests) {
+  MPI_Request* const handles = exchanged_.get();
+  for (int index = 0; requests != nullptr && index < count; ++index) {
+    Requested* const found = handles[index] == MPI_REQUEST_NULL ? nullptr : offloader.find(handles[index]);
+    if (found == nullptr) continue;
+    members_.push_back({index, handles[index], Held(*found)});
+    followed_ += found->is_generalized() ? 0 : 1;
+    goes_beside_native_ = goes_beside_native_ || found->goes_beside_native();
   }
+  const bool only_ours = static_cast<size_t>(count) == members_.size();
+  if (!only_ours || goes_beside_native_) beside_ = Beside::native_requests;
+  if (followed_ != 0) exchanged_.copies();
 }
 
 OwnRequests::~OwnRequests() {
-  for (const Entry& entry : own_) Offloader::release(*entry.operation);
-}
-
-int OwnRequests::settle(int code) {
-  auto standing = standing_.begin();
-  for (size_t index = 0; index < exchanged_.size(); ++index) {
-    if (standing == standing_.end() || static_cast<size_t>(standing->index) != index) {
-      requests_[index] = exchanged_[index];
-      continue;
+  for (const Member& member : members_) {
+    if (member.requested->is_generalized()) continue;
+    if (!member.complete) native_of(member) = member.handle;
+    try {
+      if (member.handed_over && !member.complete) offloader.follow(member.handle, *member.requested);
+    } catch (const std::exception&) {  // without memory it becomes an ordinary one
     }
-    standing->persistent->current = exchanged_[index];
-    ++standing;
   }
-  return code;
 }
 
-bool OwnRequests::all_finished() const {
-  return std::all_of(own_.begin(), own_.end(),
-                     [](const Entry& entry) { return entry.operation->finished.load(std::memory_order_acquire); });
+bool OwnRequests::all_finished() {
+  return std::all_of(members_.begin(), members_.end(), [](const Member& member) {
+    return !member.requested->is_generalized() || member.requested->over(member.handle);
+  });
 }
 
-bool OwnRequests::any_at_service() const {
-  return std::any_of(own_.begin(), own_.end(),
-                     [](const Entry& entry) { return !entry.operation->natively.load(std::memory_order_acquire); });
-}
-
-const Requested* OwnRequests::failed_at(int index) const {
-  const auto entry =
-      std::lower_bound(own_.begin(), own_.end(), index, [](const Entry& e, int wanted) { return e.index < wanted; });
-  if (entry == own_.end() || entry->index != index) return nullptr;
-  const Requested* operation = entry->operation;
-  const bool failed = operation->finished.load(std::memory_order_acquire) && operation->error != MPI_SUCCESS;
-  return failed ? operation : nullptr;
-}
-
-const Requested* OwnRequests::any_failed() const {
-  for (const Entry& entry : own_) {
-    if (const Requested* operation = failed_at(entry.index)) return operation;
+void OwnRequests::await() {
+  if (empty() && offloader.needs_attention()) offloader.progress();
+  if (all_finished()) return;
+  const WaitTimer timer;
+  Waiter waiter(beside_);
+  for (;;) {
+    offloader.progress();
+    if (all_finished()) return;
+    pause(waiter);
   }
-  return nullptr;
+}
+
+void OwnRequests::pause(Waiter& waiter) {
+  const bool at_service = std::any_of(members_.begin(), members_.end(),
+                                      [](const Member& member) { return member.requested->at_service(); });
+  if (at_service)
+    waiter.pause();
+  else
+    waiter.poll();
+  if (goes_beside_native_) move_native();
+}
+
+int OwnRequests::hide() {
+  int hidden = 0;
+  for (Member& member : members_) {
+    if (member.requested->is_generalized()) continue;
+    const bool over = member.requested->over(member.handle);
+    native_of(member) = over ? member.handle : MPI_REQUEST_NULL;
+    hidden += over ? 0 : 1;
+  }
+  return hidden;
+}
+
+MPI_Request* OwnRequests::hand_over() {
+  for (Member& member : members_) {
+    if (member.handed_over || member.requested->is_generalized()) continue;
+    if (native_of(member) == MPI_REQUEST_NULL) continue;
+    offloader.forget(member.handle, *member.requested);
+    member.handed_over = true;
+  }
+  return exchanged_.get();
+}
+
+bool OwnRequests::nothing_to_say() const {
+  return followed_ == 0 && std::all_of(members_.begin(), members_.end(), [](const Member& member) {
+           return member.requested->end(MPI_STATUS_IGNORE) == MPI_SUCCESS;
+         });
+}
+
+OwnRequests::Member* OwnRequests::at(int index) {
+  const auto found = std::lower_bound(members_.begin(), members_.end(), index,
+                                      [](const Member& member, int wanted) { return member.index < wanted; });
+  return found == members_.end() || found->index != index ? nullptr : &*found;
+}
+
+int OwnRequests::finish(int index, MPI_Status* status) {
+  Member* const member = at(index);
+  if (member == nullptr) return MPI_SUCCESS;
+  member->complete = true;
+  try {
+    return member->requested->end(status);
+  } catch (const std::exception&) {
+    return MPI_ERR_NO_MEM;
+  }
+}
+
+void OwnRequests::show(int index, MPI_Status* status) {
+  if (const Member* const member = at(index)) member->requested->show(status);
+}
+
+void OwnRequests::drop(int index) {
+  if (Member* const member = at(index)) member->complete = true;
+}
+
+int OwnRequests::raise(int index, int code) {
+  const Member* const member = at(index);
+  return member == nullptr ? code : member->requested->raise(code);
 }
 
 }  // namespace offpath::mpi
