@@ -42,6 +42,8 @@ def check(root, files):
         ("src/service/a.cpp", "client/session.hpp"),
         ("src/engine/a.cpp", "fabric/ucx/ucx_fabric.hpp"),
         ("src/engine/a.cpp", "session/link.hpp"),
+        ("src/engine/carriers/a.cpp", "engine/state.hpp"),
+        ("src/engine/coding/a.cpp", "engine/carriers/blocks.hpp"),
         ("src/fabric/loopback/a.cpp", "fabric/ucx/ucx_fabric.hpp"),
         ("src/fabric/fabric.hpp", "fabric/ucx/ucx_fabric.hpp"),
         ("frontends/mpi/lanes/a.cpp", "engine/engine.hpp"),
