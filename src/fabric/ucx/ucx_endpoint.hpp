@@ -6,6 +6,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -14,7 +15,8 @@ namespace offpath::fabric {
 
 class UcxFabric : public Fabric {
  public:
-  explicit UcxFabric(ucp_worker_h worker) : worker_(worker) {}
+  // `worker_stays` becomes true where it may not be destroyed before the process ends.
+  UcxFabric(ucp_worker_h worker, std::atomic<bool>& worker_stays) : worker_(worker), worker_stays_(worker_stays) {}
   ~UcxFabric() override;
   ucs_status_t open();
 
@@ -66,8 +68,11 @@ class UcxFabric : public Fabric {
   void end_transfer(Transfer* transfer, bool success);
   void start_send(Transfer* transfer);
   bool progress_worker();
+  // UCX has something of ours that it has not given back.
+  bool is_busy() const { return under_way_ > 0 || flushing_; }
 
   ucp_worker_h worker_;
+  std::atomic<bool>& worker_stays_;
   int event_fd_ = -1;
   Receiver* receiver_ = nullptr;
   std::map<std::vector<uint8_t>, Peer> by_address_;
@@ -85,6 +90,7 @@ class UcxFabric : public Fabric {
   std::vector<Connection*> unopened_;
   std::vector<Transfer*> held_back_;
   size_t under_way_ = 0;
+  bool flushing_ = false;
 };
 
 }  // namespace offpath::fabric

@@ -13,6 +13,7 @@ namespace offpath::fabric {
 namespace {
 
 constexpr unsigned kMessageId = 1;
+constexpr auto kEnding = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -39,7 +40,15 @@ UcxFabric::~UcxFabric() {
     while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker_);
     if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
   }
-  ucp_worker_destroy(worker_);
+  // What is under way ends in ucp_worker_progress(). Sends of memory that another worker sends, too, end when that one lets go of
+  // it, and UCX 1.18 writes to this worker then. So the worker stays where that cannot be waited for.
+  const auto end = std::chrono::steady_clock::now() + kEnding;
+  while (is_busy() && std::chrono::steady_clock::now() < end) ucp_worker_progress(worker_);
+  if (is_busy()) {
+    worker_stays_ = true;
+  } else {
+    ucp_worker_destroy(worker_);
+  }
 }
 
 // UCX trusts an address it is given and dies of a damaged one, so ours carry a checksum in front.
@@ -243,12 +252,14 @@ bool UcxFabric::arm() { return outcomes_.empty() && lost_.empty() && ucp_worker_
 void UcxFabric::flush(int timeout_ms) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   ucp_request_param_t param{};
-  void* request = ucp_worker_flush_nbx(worker_, &param);
-  while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS &&
-         std::chrono::steady_clock::now() < end) {
-    progress_worker();
-  }
-  if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = [](void* request, ucs_status_t, void* self) {
+    static_cast<UcxFabric*>(self)->flushing_ = false;
+    ucp_request_free(request);
+  };
+  param.user_data = this;
+  if (!flushing_) flushing_ = UCS_PTR_IS_PTR(ucp_worker_flush_nbx(worker_, &param));
+  while (flushing_ && std::chrono::steady_clock::now() < end) progress_worker();
 }
 
 }  // namespace offpath::fabric

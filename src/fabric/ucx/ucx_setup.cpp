@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -69,7 +70,9 @@ void set_environment() {
 class UcxContext : public Context {
  public:
   explicit UcxContext(ucp_context_h context) : context_(context) {}
-  ~UcxContext() override { ucp_cleanup(context_); }
+  ~UcxContext() override {
+    if (!worker_stays_) ucp_cleanup(context_);
+  }
 
   Result<std::unique_ptr<Fabric>> make_endpoint() override {
     ucp_worker_params_t params{};
@@ -78,7 +81,7 @@ class UcxContext : public Context {
     ucp_worker_h worker = nullptr;
     ucs_status_t status = ucp_worker_create(context_, &params, &worker);
     if (status != UCS_OK) return ucx_error("create a worker", status);
-    auto endpoint = std::make_unique<UcxFabric>(worker);
+    auto endpoint = std::make_unique<UcxFabric>(worker, worker_stays_);
     status = endpoint->open();
     if (status != UCS_OK) return ucx_error("open a worker for events", status);
     return std::unique_ptr<Fabric>(std::move(endpoint));
@@ -86,6 +89,7 @@ class UcxContext : public Context {
 
  private:
   ucp_context_h context_;
+  std::atomic<bool> worker_stays_ = false;
 };
 
 }  // namespace

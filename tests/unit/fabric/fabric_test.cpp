@@ -266,13 +266,25 @@ TEST_P(FabricTest, SleepsUntilSomethingComes) {
   }
 }
 
+// UCX warns on standard output of what it has not given back when it ends, and may die of it. That a peer is gone already is no
+// such thing.
 TEST_P(FabricTest, DestroyedWithMuchUnderWay) {
-  const Peer to_b = connect(*a, *b);
-  const Peer to_a = connect(*b, *a);
+  testing::internal::CaptureStdout();
   const Data payload = pattern(1 << 20, 1);
-  for (uint64_t i = 0; i < 30; ++i) a->send(to_b, Data{1}, payload, i), b->send(to_a, Data{2}, payload, i);
-  for (int i = 0; i < 20; ++i) a->progress(), b->progress();
-  a->flush(1);
+  for (int round = 1; round <= 5; ++round) {
+    if (round > 1) {
+      a = net->make(), b = net->make();
+      at_a = std::make_unique<Recorder>(*a), at_b = std::make_unique<Recorder>(*b);
+    }
+    const Peer to_b = connect(*a, *b);
+    const Peer to_a = connect(*b, *a);
+    for (uint64_t i = 0; i < 30; ++i) a->send(to_b, Data{1}, payload, i), b->send(to_a, Data{2}, payload, i);
+    for (int i = 0; i < 20 * round; ++i) a->progress(), b->progress();
+    a->flush(1);
+    a.reset(), b.reset();
+  }
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(said.find("WARN"), std::string::npos) << said;
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FabricTest,
