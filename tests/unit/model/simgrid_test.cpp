@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 #include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
 
 #include <cstdlib>
+#include <functional>
 #include <random>
 #include <string>
 
@@ -17,6 +19,25 @@ namespace s4u = simgrid::s4u;
 constexpr uint32_t kNodes = 8;
 constexpr int kTransfers = 60;
 constexpr double kBytesPerSecond = 125e6, kLatencyS = 20e-6;
+
+// What a platform is made of has other names in SimGrid 4, which brings the outermost zone.
+#if SIMGRID_VERSION_MAJOR >= 4
+s4u::NetZone* add_zone(s4u::Engine& engine) { return engine.get_netzone_root()->add_netzone_full("zone"); }
+s4u::Host* add_host(s4u::NetZone* zone, const std::string& name) { return zone->add_host(name, 1e9); }
+s4u::Link* add_link(s4u::NetZone* zone, const std::string& name) { return zone->add_link(name, kBytesPerSecond); }
+void add_route(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to, const std::vector<s4u::LinkInRoute>& links) {
+  zone->add_route(from, to, links, false);
+}
+void add_actor(s4u::Host* host, const std::function<void()>& code) { s4u::Engine::add_actor("transfer", host, code); }
+#else
+s4u::NetZone* add_zone(s4u::Engine&) { return s4u::create_full_zone("zone"); }
+s4u::Host* add_host(s4u::NetZone* zone, const std::string& name) { return zone->create_host(name, 1e9); }
+s4u::Link* add_link(s4u::NetZone* zone, const std::string& name) { return zone->create_link(name, kBytesPerSecond); }
+void add_route(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to, const std::vector<s4u::LinkInRoute>& links) {
+  zone->add_route(from->get_netpoint(), to->get_netpoint(), nullptr, nullptr, links, false);
+}
+void add_actor(s4u::Host* host, const std::function<void()>& code) { s4u::Actor::create("transfer", host, code); }
+#endif
 
 struct Transfer {
   uint32_t from, to;
@@ -45,25 +66,22 @@ void run_simgrid(std::vector<Transfer>& transfers) {
   s4u::Engine::set_config("network/TCP-gamma:0");
   s4u::Engine::set_config("network/crosstraffic:0");
   s4u::Engine::set_config("network/loopback-lat:0");
-  auto* zone = s4u::create_full_zone("zone");
+  s4u::NetZone* zone = add_zone(engine);
   std::vector<s4u::Host*> hosts;
   std::vector<const s4u::Link*> up, down;
   for (uint32_t node = 0; node < kNodes; ++node) {
-    hosts.push_back(zone->create_host(std::to_string(node), 1e9));
-    up.push_back(zone->create_link("up" + std::to_string(node), kBytesPerSecond)->set_latency(kLatencyS / 2)->seal());
-    down.push_back(
-        zone->create_link("down" + std::to_string(node), kBytesPerSecond)->set_latency(kLatencyS / 2)->seal());
+    hosts.push_back(add_host(zone, std::to_string(node)));
+    up.push_back(add_link(zone, "up" + std::to_string(node))->set_latency(kLatencyS / 2)->seal());
+    down.push_back(add_link(zone, "down" + std::to_string(node))->set_latency(kLatencyS / 2)->seal());
   }
   for (uint32_t a = 0; a < kNodes; ++a) {
     for (uint32_t b = 0; b < kNodes; ++b) {
-      if (a == b) continue;
-      zone->add_route(hosts[a]->get_netpoint(), hosts[b]->get_netpoint(), nullptr, nullptr,
-                      {s4u::LinkInRoute(up[a]), s4u::LinkInRoute(down[b])}, false);
+      if (a != b) add_route(zone, hosts[a], hosts[b], {s4u::LinkInRoute(up[a]), s4u::LinkInRoute(down[b])});
     }
   }
   zone->seal();
   for (Transfer& transfer : transfers) {
-    s4u::Actor::create("transfer", hosts[transfer.from], [&transfer, &hosts] {
+    add_actor(hosts[transfer.from], [&transfer, &hosts] {
       s4u::this_actor::sleep_until(transfer.start_s);
       s4u::Comm::sendto(hosts[transfer.from], hosts[transfer.to], static_cast<uint64_t>(transfer.bytes));
       transfer.end_s = s4u::Engine::get_clock();
