@@ -13,12 +13,7 @@ enum Vector : uint32_t { kR, kU, kP, kS, kX, kPart };
 constexpr const char* kVectorNames[] = {"r", "u", "p", "s", "x", "part"};
 enum Scalar : uint32_t { kOne, kAlpha };
 constexpr const char* kScalarNames[] = {"1", "alpha"};
-
-PetscErrorCode setup(KSP ksp) {
-  PetscFunctionBegin;
-  PetscCall(make_storage(ksp, {kVectorNames, kScalarNames}));
-  PetscFunctionReturn(0);
-}
+constexpr PetscScalar kUnknown = 1;  // the curvature before the product
 
 PetscErrorCode post_update(KSP ksp, double alpha) {
   PetscFunctionBegin;
@@ -40,29 +35,10 @@ PetscErrorCode take_dots(KSP ksp, PetscScalar* gamma) {
   const Storage& storage = *solver_of(ksp).storage;
   const Vec r = storage.vec(kR), u = storage.vec(kU);
   const bool preconditioned = ksp->normtype == KSP_NORM_PRECONDITIONED;
-  const bool norm = preconditioned || ksp->normtype == KSP_NORM_UNPRECONDITIONED;
   PetscCall(VecDotBegin(r, u, gamma));
-  if (norm) PetscCall(VecNormBegin(preconditioned ? u : r, NORM_2, &ksp->rnorm));
+  if (takes_norm(ksp)) PetscCall(VecNormBegin(preconditioned ? u : r, NORM_2, &ksp->rnorm));
   PetscCall(VecDotEnd(r, u, gamma));
-  if (norm) PetscCall(VecNormEnd(preconditioned ? u : r, NORM_2, &ksp->rnorm));
-  if (!norm) ksp->rnorm = ksp->normtype == KSP_NORM_NATURAL ? std::sqrt(std::fabs(*gamma)) : 0;
-  PetscFunctionReturn(0);
-}
-
-PetscErrorCode test_convergence(KSP ksp, PetscInt iteration, PetscScalar gamma) {
-  PetscFunctionBegin;
-  KSPCheckDot(ksp, gamma);
-  PetscCall(KSPLogResidualHistory(ksp, ksp->rnorm));
-  PetscCall(KSPMonitor(ksp, iteration, ksp->rnorm));
-  PetscCall((*ksp->converged)(ksp, iteration, ksp->rnorm, &ksp->reason, ksp->cnvP));
-  if (ksp->reason != KSP_CONVERGED_ITERATING) PetscFunctionReturn(0);
-  if (gamma < 0) {
-    ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
-  } else if (gamma == 0) {
-    ksp->reason = KSP_CONVERGED_ATOL;  // the preconditioned residual is 0
-  } else if (iteration >= ksp->max_it) {
-    ksp->reason = KSP_DIVERGED_ITS;
-  }
+  if (takes_norm(ksp)) PetscCall(VecNormEnd(preconditioned ? u : r, NORM_2, &ksp->rnorm));
   PetscFunctionReturn(0);
 }
 
@@ -77,7 +53,7 @@ PetscErrorCode iterate(KSP ksp, Mat matrix) {
     PetscCall(KSP_PCApply(ksp, r, u));
     PetscCall(take_dots(ksp, &gamma));
     if (i > 0) PetscCall(wait(ksp));
-    PetscCall(test_convergence(ksp, i, gamma));
+    PetscCall(test_convergence(ksp, i, gamma, kUnknown));
     if (ksp->reason != KSP_CONVERGED_ITERATING) PetscFunctionReturn(0);
     PetscCall(VecAYPX(p, gamma / gamma_old, u));
     gamma_old = gamma;
@@ -100,22 +76,14 @@ PetscErrorCode start(KSP ksp, Mat matrix) {
   PetscFunctionBegin;
   const Storage& storage = *solver_of(ksp).storage;
   PetscCall(VecSet(storage.vec(kP), 0));
-  PetscCall(begin_residual(ksp, matrix, kX, kR));
+  PetscCall(begin_residual(ksp, matrix, kR));
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode solve(KSP ksp) {
-  PetscFunctionBegin;
-  PetscCall(run_solver(ksp, start, iterate, kPart, nullptr));
-  PetscFunctionReturn(0);
-}
+constexpr Variant kVariant = {{kVectorNames, kScalarNames}, kX, kPart, start, iterate, nullptr};
 
 }  // namespace
 
-PetscErrorCode create_cg(KSP ksp) {
-  PetscFunctionBegin;
-  PetscCall(create_solver(ksp, setup, solve, kX));
-  PetscFunctionReturn(0);
-}
+PetscErrorCode create_cg(KSP ksp) { return create_solver(ksp, kVariant); }
 
 }  // namespace offpath::petsc

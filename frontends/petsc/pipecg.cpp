@@ -32,19 +32,13 @@ constexpr offpath_scalar_step_t kAfter[] = {{OFFPATH_SCALAR_DIVIDE, kBeta, kGamm
                                             {OFFPATH_SCALAR_MULTIPLY, kMinusAlpha, kMinusOne, kAlpha},
                                             {OFFPATH_SCALAR_COPY, kGammaOld, kGamma, kGamma}};
 
-PetscErrorCode setup(KSP ksp) {
-  PetscFunctionBegin;
-  PetscCall(make_storage(ksp, {kVectorNames, kScalarNames}));
-  PetscFunctionReturn(0);
-}
-
 // The service's share of an iteration: `updates` (not before the first) and the dots. `turn` names the buffers.
 PetscErrorCode post_iteration(KSP ksp, uint32_t turn, bool updates) {
   PetscFunctionBegin;
   Storage& storage = *solver_of(ksp).storage;
   const uint32_t m = turn == 0 ? kM0 : kM1, w = turn == 0 ? kW0 : kW1, next_w = turn == 0 ? kW1 : kW0;
   const uint32_t normed = ksp->normtype == KSP_NORM_PRECONDITIONED ? kU : kR;
-  const bool norm = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED;
+  const bool norm = takes_norm(ksp);
   const offpath_term_t q[] = {{kOne, m}, {kBeta, kQ}}, p[] = {{kOne, kU}, {kBeta, kP}}, s[] = {{kOne, w}, {kBeta, kS}},
                        x[] = {{kOne, kX}, {kAlpha, kP}}, u[] = {{kOne, kU}, {kMinusAlpha, kQ}},
                        r[] = {{kOne, kR}, {kMinusAlpha, kS}}, gamma[] = {{0, kR}, {0, kU}},
@@ -75,36 +69,12 @@ PetscErrorCode update_z_and_w(KSP ksp, uint32_t w, uint32_t next_w) {
   PetscFunctionReturn(0);
 }
 
-PetscReal residual_norm(KSP ksp) {
-  Storage& storage = *solver_of(ksp).storage;
-  if (ksp->normtype == KSP_NORM_NONE) return 0;
-  return std::sqrt(std::fabs(storage.scalar(ksp->normtype == KSP_NORM_NATURAL ? kGamma : kNorm)));
-}
-
-PetscErrorCode test_convergence(KSP ksp, PetscInt iteration) {
-  PetscFunctionBegin;
-  Storage& storage = *solver_of(ksp).storage;
-  KSPCheckDot(ksp, storage.scalar(kGamma));
-  KSPCheckDot(ksp, storage.scalar(kDelta));
-  ksp->rnorm = residual_norm(ksp);
-  PetscCall(KSPLogResidualHistory(ksp, ksp->rnorm));
-  PetscCall(KSPMonitor(ksp, iteration, ksp->rnorm));
-  PetscCall((*ksp->converged)(ksp, iteration, ksp->rnorm, &ksp->reason, ksp->cnvP));
-  if (ksp->reason != KSP_CONVERGED_ITERATING) PetscFunctionReturn(0);
-  if (storage.scalar(kGamma) < 0) {
-    ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
-  } else if (storage.scalar(kCurvature) <= 0) {  // of A along the search direction
-    ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
-  }
-  PetscFunctionReturn(0);
-}
-
 // r = b - A x, u = B r, w = A u; what is only added up begins as 0.
 PetscErrorCode start(KSP ksp, Mat matrix) {
   PetscFunctionBegin;
   Storage& storage = *solver_of(ksp).storage;
   for (const uint32_t vector : {kZ, kQ, kP, kS}) PetscCall(VecSet(storage.vec(vector), 0));
-  PetscCall(begin_residual(ksp, matrix, kX, kR));
+  PetscCall(begin_residual(ksp, matrix, kR));
   PetscCall(KSP_PCApply(ksp, storage.vec(kR), storage.vec(kU)));
   PetscCall(KSP_MatMult(ksp, matrix, storage.vec(kU), storage.vec(kW0)));
   storage.scalar(kOne) = storage.scalar(kAlpha) = 1;
@@ -125,37 +95,22 @@ PetscErrorCode iterate(KSP ksp, Mat matrix) {
     PetscCall(product.begin(ksp, storage, matrix, m, kN));
     PetscCall(wait(ksp));
     PetscCall(product.end(storage, kN));
-    PetscCall(test_convergence(ksp, i));
+    KSPCheckDot(ksp, storage.scalar(kDelta));
+    if (takes_norm(ksp)) ksp->rnorm = std::sqrt(std::fabs(storage.scalar(kNorm)));
+    PetscCall(test_convergence(ksp, i, storage.scalar(kGamma), storage.scalar(kCurvature)));
     if (ksp->reason != KSP_CONVERGED_ITERATING) PetscFunctionReturn(0);
-    if (i >= ksp->max_it) {
-      ksp->reason = KSP_DIVERGED_ITS;
-      PetscFunctionReturn(0);
-    }
     PetscCall(update_z_and_w(ksp, w, next_w));
     PetscCall(post_iteration(ksp, turn, true));
     ksp->its = i + 1;
   }
 }
 
-// What the service has to do in an iteration; for its time.
-PetscErrorCode post_updates(KSP ksp) {
-  PetscFunctionBegin;
-  PetscCall(post_iteration(ksp, 0, true));
-  PetscFunctionReturn(0);
-}
+PetscErrorCode post_updates(KSP ksp) { return post_iteration(ksp, 0, true); }
 
-PetscErrorCode solve(KSP ksp) {
-  PetscFunctionBegin;
-  PetscCall(run_solver(ksp, start, iterate, kPart, post_updates));
-  PetscFunctionReturn(0);
-}
+constexpr Variant kVariant = {{kVectorNames, kScalarNames}, kX, kPart, start, iterate, post_updates};
 
 }  // namespace
 
-PetscErrorCode create_pipecg(KSP ksp) {
-  PetscFunctionBegin;
-  PetscCall(create_solver(ksp, setup, solve, kX));
-  PetscFunctionReturn(0);
-}
+PetscErrorCode create_pipecg(KSP ksp) { return create_solver(ksp, kVariant); }
 
 }  // namespace offpath::petsc

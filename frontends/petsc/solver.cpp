@@ -3,6 +3,8 @@
 
 #include "petsc/job.hpp"
 
+#include <cmath>
+
 namespace offpath::petsc {
 namespace {
 
@@ -13,7 +15,8 @@ PetscErrorCode show(KSP ksp, const char* what, const offpath_program_t& program)
   PetscBool wanted;
   PetscCall(PetscInfoEnabled(KSP_CLASSID, &wanted));
   if (wanted == PETSC_TRUE && program.statements_count > 0) {
-    PetscCall(PetscInfo(ksp, "Offpath: the host %s: %s\n", what, text_of(program, solver_of(ksp).names).c_str()));
+    PetscCall(
+        PetscInfo(ksp, "Offpath: the host %s: %s\n", what, text_of(program, solver_of(ksp).variant.names).c_str()));
   }
   PetscFunctionReturn(0);
 }
@@ -37,6 +40,48 @@ PetscErrorCode set_from_options(KSP ksp, PetscOptionItems* PetscOptionsObject) {
   PetscCheck(phi >= 0 && phi <= 0.9, PetscObjectComm(reinterpret_cast<PetscObject>(ksp)), PETSC_ERR_ARG_OUTOFRANGE,
              "-ksp_offpath_phi %s is no share of rows that leaves some to the host. Give 0 to 0.9, or auto", text);
   solver_of(ksp).phi = is_auto == PETSC_TRUE ? -1 : phi;
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode setup(KSP ksp) {
+  PetscFunctionBegin;
+  Mat matrix;
+  Vec like;
+  PetscCall(PCGetOperators(ksp->pc, &matrix, nullptr));
+  PetscCall(MatCreateVecs(matrix, &like, nullptr));
+  Solver& solver = solver_of(ksp);
+  const Names& names = solver.variant.names;
+  PetscCall(Storage::create(ksp, like, static_cast<uint32_t>(names.vectors.size()),
+                            static_cast<uint32_t>(names.scalars.size()), solver.leaders, &solver.storage));
+  PetscCall(VecDestroy(&like));
+  PetscFunctionReturn(0);
+}
+
+// Copies the iterate to where PETSc looks for it.
+PetscErrorCode hand_back(KSP ksp) {
+  PetscFunctionBegin;
+  const Solver& solver = solver_of(ksp);
+  if (solver.solving) {
+    const Vec iterate = solver.storage->vec(solver.variant.solution);
+    PetscCall(PetscObjectStateIncrease(reinterpret_cast<PetscObject>(iterate)));  // PETSc did not see it change
+    PetscCall(VecCopy(iterate, ksp->vec_sol));
+  }
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode solve(KSP ksp) {
+  PetscFunctionBegin;
+  Mat matrix;
+  PetscCall(PCGetOperators(ksp->pc, &matrix, nullptr));
+  ksp->its = 0;
+  Solver& solver = solver_of(ksp);
+  const Variant& variant = solver.variant;
+  PetscCall(solver.product.prepare(ksp, *solver.storage, matrix, solver.phi, variant.part, variant.post_busy));
+  PetscCall(variant.start(ksp, matrix));
+  solver.solving = true;
+  PetscCall(variant.iterate(ksp, matrix));
+  PetscCall(hand_back(ksp));
+  solver.solving = false;
   PetscFunctionReturn(0);
 }
 
@@ -78,11 +123,9 @@ PetscErrorCode build_solution(KSP ksp, Vec given, Vec* out) {
 
 }  // namespace
 
-PetscErrorCode create_solver(KSP ksp, PetscErrorCode (*setup)(KSP), PetscErrorCode (*solve)(KSP), uint32_t solution) {
+PetscErrorCode create_solver(KSP ksp, const Variant& variant) {
   PetscFunctionBegin;
-  auto solver = std::make_unique<Solver>();
-  solver->solution = solution;
-  ksp->data = solver.release();
+  ksp->data = new Solver{variant};
   for (const KSPNormType norm : {KSP_NORM_UNPRECONDITIONED, KSP_NORM_PRECONDITIONED, KSP_NORM_NATURAL, KSP_NORM_NONE}) {
     PetscCall(KSPSetSupportedNorm(ksp, norm, PC_LEFT, norm == KSP_NORM_PRECONDITIONED ? 3 : 2));
   }
@@ -97,23 +140,10 @@ PetscErrorCode create_solver(KSP ksp, PetscErrorCode (*setup)(KSP), PetscErrorCo
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode make_storage(KSP ksp, const Names& names) {
+PetscErrorCode begin_residual(KSP ksp, Mat matrix, uint32_t residual) {
   PetscFunctionBegin;
-  Mat matrix;
-  Vec like;
-  PetscCall(PCGetOperators(ksp->pc, &matrix, nullptr));
-  PetscCall(MatCreateVecs(matrix, &like, nullptr));
-  Solver& solver = solver_of(ksp);
-  solver.names = names;
-  PetscCall(Storage::create(ksp, like, static_cast<uint32_t>(names.vectors.size()),
-                            static_cast<uint32_t>(names.scalars.size()), solver.leaders, &solver.storage));
-  PetscCall(VecDestroy(&like));
-  PetscFunctionReturn(0);
-}
-
-PetscErrorCode begin_residual(KSP ksp, Mat matrix, uint32_t solution, uint32_t residual) {
-  PetscFunctionBegin;
-  const Vec x = solver_of(ksp).storage->vec(solution), r = solver_of(ksp).storage->vec(residual);
+  const Solver& solver = solver_of(ksp);
+  const Vec x = solver.storage->vec(solver.variant.solution), r = solver.storage->vec(residual);
   if (ksp->guess_zero == PETSC_TRUE) {
     PetscCall(VecSet(x, 0));
     PetscCall(VecCopy(ksp->vec_rhs, r));
@@ -125,29 +155,27 @@ PetscErrorCode begin_residual(KSP ksp, Mat matrix, uint32_t solution, uint32_t r
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat),
-                          uint32_t part, PetscErrorCode (*post_busy)(KSP)) {
-  PetscFunctionBegin;
-  Mat matrix;
-  PetscCall(PCGetOperators(ksp->pc, &matrix, nullptr));
-  ksp->its = 0;
-  Solver& solver = solver_of(ksp);
-  PetscCall(solver.product.prepare(ksp, *solver.storage, matrix, solver.phi, part, post_busy));
-  PetscCall(start(ksp, matrix));
-  solver.solving = true;
-  PetscCall(iterate(ksp, matrix));
-  PetscCall(hand_back(ksp));
-  solver.solving = false;
-  PetscFunctionReturn(0);
+bool takes_norm(KSP ksp) {
+  return ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED;
 }
 
-PetscErrorCode hand_back(KSP ksp) {
+PetscErrorCode test_convergence(KSP ksp, PetscInt iteration, PetscScalar gamma, PetscScalar curvature) {
   PetscFunctionBegin;
-  const Solver& solver = solver_of(ksp);
-  if (solver.solving) {
-    const Vec iterate = solver.storage->vec(solver.solution);
-    PetscCall(PetscObjectStateIncrease(reinterpret_cast<PetscObject>(iterate)));  // PETSc did not see it change
-    PetscCall(VecCopy(iterate, ksp->vec_sol));
+  KSPCheckDot(ksp, gamma);
+  if (ksp->normtype == KSP_NORM_NATURAL) ksp->rnorm = std::sqrt(std::fabs(gamma));
+  if (ksp->normtype == KSP_NORM_NONE) ksp->rnorm = 0;
+  PetscCall(KSPLogResidualHistory(ksp, ksp->rnorm));
+  PetscCall(KSPMonitor(ksp, iteration, ksp->rnorm));
+  PetscCall((*ksp->converged)(ksp, iteration, ksp->rnorm, &ksp->reason, ksp->cnvP));
+  if (ksp->reason != KSP_CONVERGED_ITERATING) PetscFunctionReturn(0);
+  if (gamma < 0) {
+    ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
+  } else if (gamma == 0) {
+    ksp->reason = KSP_CONVERGED_ATOL;  // the preconditioned residual is 0
+  } else if (curvature <= 0) {
+    ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
+  } else if (iteration >= ksp->max_it) {
+    ksp->reason = KSP_DIVERGED_ITS;
   }
   PetscFunctionReturn(0);
 }

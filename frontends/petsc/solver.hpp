@@ -8,29 +8,36 @@
 
 namespace offpath::petsc {
 
+// What tells one solver from another.
+struct Variant {
+  Names names;              // static; there are as many vectors and scalars
+  uint32_t solution, part;  // vectors: the iterate, and what takes the service's part of a product
+  PetscErrorCode (*start)(KSP, Mat);
+  PetscErrorCode (*iterate)(KSP, Mat);
+  PetscErrorCode (*post_busy)(
+      KSP);  // what the service has to do besides products in an iteration, for its time; null: nothing
+};
+
 struct Solver {
-  Names names;
-  std::unique_ptr<Storage> storage;
-  Product product;
-  double phi = 0;         // -ksp_offpath_phi; negative: auto
-  PetscInt leaders = 0;   // -ksp_offpath_leaders; 0: every rank
-  uint32_t solution = 0;  // index of the iterate among the vectors
-  bool solving = false;   // the iterate is ahead of the KSP's own vector
+  const Variant& variant;
+  std::unique_ptr<Storage> storage = nullptr;
+  Product product = {};
+  double phi = 0;        // -ksp_offpath_phi; negative: auto
+  PetscInt leaders = 0;  // -ksp_offpath_leaders; 0: every rank
+  bool solving = false;  // the iterate is ahead of the KSP's own vector
 };
 
 inline Solver& solver_of(KSP ksp) { return *static_cast<Solver*>(ksp->data); }
 
 // A KSP of this kind: left preconditioning, all norms.
-PetscErrorCode create_solver(KSP ksp, PetscErrorCode (*setup)(KSP), PetscErrorCode (*solve)(KSP), uint32_t solution);
-// To be called by `setup`. The names are static; there are as many vectors and scalars.
-PetscErrorCode make_storage(KSP ksp, const Names& names);
+PetscErrorCode create_solver(KSP ksp, const Variant& variant);
 // Fills the iterate and its residual.
-PetscErrorCode begin_residual(KSP ksp, Mat matrix, uint32_t solution, uint32_t residual);
-// Prepares the product (`part`, `post_busy`: see there), runs both, and hands the iterate back.
-PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat),
-                          uint32_t part, PetscErrorCode (*post_busy)(KSP));
-// Copies the iterate to where PETSc looks for it.
-PetscErrorCode hand_back(KSP ksp);
+PetscErrorCode begin_residual(KSP ksp, Mat matrix, uint32_t residual);
+// Whether the norm of r, or of u, is wanted besides (r, u).
+bool takes_norm(KSP ksp);
+// Tells PETSc of ksp->rnorm, and sets the reason to end if there is one. `gamma`: (r, u); `curvature`: of A along the
+// search direction.
+PetscErrorCode test_convergence(KSP ksp, PetscInt iteration, PetscScalar gamma, PetscScalar curvature);
 
 // Post, and wait, under -log_view's eyes; -info shows programs.
 PetscErrorCode register_events();
