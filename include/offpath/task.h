@@ -26,10 +26,8 @@ extern "C" {
 #endif
 
 typedef enum offpath_task_access {
-  OFFPATH_TASK_IN = 1,
-  OFFPATH_TASK_OUT = 2, /* what it holds before is not known to the task */
-  OFFPATH_TASK_INOUT = 3,
-  OFFPATH_TASK_REPORT = 6 /* as OUT, and seen by the program as well where the function does not return 0 */
+#define OFFPATH_TASK_ACCESS(NAME, number, about) OFFPATH_TASK_##NAME = number,
+#include <offpath/words/task_accesses.def>
 } offpath_task_access_t;
 
 /* A range of the program's memory. `address`: in the program where a task is submitted, in the executor where it runs. */

@@ -111,9 +111,7 @@ Result<Said> decode_said(std::span<const uint8_t> body) {
     uint8_t access = 0;
     reader(range.bytes, access);
     range.access = access;
-    const bool known =
-        (range.access >= OFFPATH_TASK_IN && range.access <= OFFPATH_TASK_INOUT) || range.access == OFFPATH_TASK_REPORT;
-    if (!known || range.bytes >= base::kBlockLimitBytes) return nonsense();
+    if (!is_access(access) || range.bytes >= base::kBlockLimitBytes) return nonsense();
     task.ranges.push_back(range);
   }
   body = body.subspan(lengths.ranges * kRangeBytes);

@@ -23,10 +23,8 @@ bool read_text(base::RecordReader& reader, std::string& text, uint32_t bytes) {
 }  // namespace
 
 bool is_whole(const RangeRecord& range) {
-  const bool is_access =
-      (range.access >= OFFPATH_TASK_IN && range.access <= OFFPATH_TASK_INOUT) || range.access == OFFPATH_TASK_REPORT;
   const bool stays = range.version == 0 || range.access == OFFPATH_TASK_IN;
-  return is_access && stays && range.address != 0 && range.bytes < base::kBlockLimitBytes &&
+  return is_access(range.access) && stays && range.address != 0 && range.bytes < base::kBlockLimitBytes &&
          range.address <= UINT64_MAX - range.bytes;
 }
 

@@ -9,6 +9,8 @@
 
 #include "base/result.hpp"
 
+#include <offpath/task.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -59,6 +61,15 @@ struct RangeRecord {
   uint32_t version;  // see offpath_task_range_t
 };
 static_assert(sizeof(RangeRecord) == 24);
+// Of a number that somebody else has written.
+constexpr bool is_access(uint32_t number) {
+#define OFFPATH_TASK_ACCESS(NAME, number, about) case number:
+  switch (number) {
+#include <offpath/words/task_accesses.def>
+    return true;
+  }
+  return false;
+}
 // Memory that can be, an access that there is, and a version of what is only read.
 bool is_whole(const RangeRecord& range);
 

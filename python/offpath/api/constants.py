@@ -65,8 +65,5 @@ class Remote(enum.IntEnum, metaclass=_Table):
     _add(vars(), "remote_kinds")
 
 
-class Access(enum.IntEnum):
-    IN = 1
-    OUT = 2
-    INOUT = 3
-    REPORT = 6
+class Access(enum.IntEnum, metaclass=_Table):
+    _add(vars(), "task_accesses")
