@@ -7,7 +7,7 @@
 
 namespace offpath::engine {
 
-class Calls : public Room {
+class Calls final : public Room {
  public:
   explicit Calls(State& state) : s_(state) {}
 

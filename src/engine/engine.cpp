@@ -187,7 +187,8 @@ bool Engine::progress() {
   bool busy = s.fabric.progress() || !s.answers.empty();
   busy |= s.reap();
   busy |= s.sender.send_waiting();
-  for (Room* room : s.rooms) busy |= room->progress();
+#define OFFPATH_ROOM(type, name) busy |= s.name->progress();
+#include "engine/rooms.def"
   s.settle();
   busy |= s.sender.flush_all();
   busy |= s.local->progress();
@@ -197,7 +198,8 @@ bool Engine::progress() {
 
 uint64_t Engine::wait_ns() {
   uint64_t wait = UINT64_MAX;
-  for (Room* room : state_->rooms) wait = std::min(wait, room->wait_ns());
+#define OFFPATH_ROOM(type, name) wait = std::min(wait, state_->name->wait_ns());
+#include "engine/rooms.def"
   return wait;
 }
 

@@ -9,7 +9,7 @@
 
 namespace offpath::engine {
 
-class Exports : public Room, private Blocks {
+class Exports final : public Room, private Blocks {
  public:
   explicit Exports(State& state);
 

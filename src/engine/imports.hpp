@@ -8,7 +8,7 @@
 
 namespace offpath::engine {
 
-class Imports : public Room {
+class Imports final : public Room {
  public:
   explicit Imports(State& state) : s_(state) {}
 

@@ -42,12 +42,13 @@ void Peers::tell_loss(const Team& team, uint32_t rank, Loss how) {
 }
 
 bool Peers::progress() {
+  if (unreachable_.empty()) return false;
   const auto losses = std::exchange(unreachable_, {});
   for (const auto& [team, rank] : losses) {
     if (team != nullptr) lose_member(*team, rank, Loss::service);
   }
   s_.settle();
-  return !losses.empty();
+  return true;
 }
 
 void Peers::lose_member(Team& team, uint32_t rank, Loss how) {

@@ -116,7 +116,7 @@ struct MulticastRun {
   uint64_t heard = 0, meant = 0;  // bytes of datagrams, and what they mean
 };
 
-class Multicasts : public Room, public fabric::Hearer {
+class Multicasts final : public Room, public fabric::Hearer {
  public:
   explicit Multicasts(State& state) : s_(state) {}
 

@@ -9,7 +9,7 @@
 
 namespace offpath::engine {
 
-class Peers : public Room {
+class Peers final : public Room {
  public:
   explicit Peers(State& state) : s_(state) {}
 

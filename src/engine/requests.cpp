@@ -18,7 +18,7 @@ void Calls::on_message(const Message& message, fabric::Bytes payload) {
 
 // The first one also makes sure that both notice each other's death.
 RequestPeer& Calls::requests_with(Team& team, uint32_t rank) {
-  s_.peers->say_hello(team);
+  if (!team.said_hello) s_.peers->say_hello(team);
   if (team.requests.empty()) team.requests.resize(team.spec.members.size());
   if (team.requests[rank] == nullptr) team.requests[rank] = std::make_unique<RequestPeer>();
   return *team.requests[rank];

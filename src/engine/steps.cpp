@@ -4,6 +4,7 @@
 #include "engine/imports.hpp"
 #include "engine/local.hpp"
 #include "engine/multicasts.hpp"
+#include "engine/peers.hpp"
 
 namespace offpath::engine {
 
@@ -154,7 +155,8 @@ void State::retire(Operation& operation) {
 
 void State::release(Operation& operation) {
   local->forget(operation);
-  for (Room* room : rooms) room->forget(operation);
+#define OFFPATH_ROOM(type, name) name->forget(operation);
+#include "engine/rooms.def"
 }
 
 }  // namespace offpath::engine
