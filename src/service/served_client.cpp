@@ -157,7 +157,7 @@ Status ServedClient::create_team(const Slot& slot) {
   const auto handle = engine_->add_team(spec);
   if (!handle.ok()) return handle.status();
   balancer_->add_team(id_, handle.value(), spec, worker_);
-  teams_[record] = {handle.value(), ops::Topology::make(arguments->rank, node_keys), 0, {}, false};
+  teams_[record] = {handle.value(), ops::Topology::make(arguments->rank, node_keys), 0, {}, false, {}};
   if (arguments->size > team_size_) {
     rank_ = arguments->rank;
     team_size_ = arguments->size;
@@ -187,7 +187,7 @@ Status ServedClient::begin_operation(OpKind kind, uint32_t index, Slot& slot) {
   // one has a higher number.
   team.next_sequence = sequence + 1;
   view_.team_record(record)->started.store(sequence + 1, std::memory_order_relaxed);
-  auto graph = kind == OpKind::program ? expand_program(slot, team.topology) : expand_collective(slot, team.topology);
+  auto graph = kind == OpKind::program ? expand_program(slot, team.topology) : expand_collective(slot, team);
   if (!graph.ok()) return graph.status();
   show_work(slot, graph.value(), team.topology);
   session::SegmentView::note_start(slot);
@@ -205,13 +205,10 @@ base::Result<graph::Graph> ServedClient::expand_program(const Slot& slot, const 
   return ops::expand(std::move(program.value()), topology);
 }
 
-base::Result<graph::Graph> ServedClient::expand_collective(const Slot& slot, const ops::Topology& topology) const {
-  auto collective = collective::decode(view_.record(slot));
-  if (!collective.ok()) return collective.status();
-  if (const Status status = check(collective.value(), topology.rank, topology.size()); !status.ok()) return status;
-  if ((slot.flags & session::kOwnBlockByClient) != 0) collective->own_blocks = collective::OwnBlocks::by_client;
-  collective->algorithm = ops::resolve_algorithm(collective.value(), topology);
-  return ops::expand(std::move(collective.value()), topology);
+base::Result<graph::Graph> ServedClient::expand_collective(const Slot& slot, ServedTeam& team) const {
+  const bool by_client = (slot.flags & session::kOwnBlockByClient) != 0;
+  const auto own = by_client ? collective::OwnBlocks::by_client : collective::OwnBlocks::by_service;
+  return team.graphs.expand(view_.record(slot), own, team.topology);
 }
 
 void ServedClient::show_work(Slot& slot, const graph::Graph& graph, const ops::Topology& topology) {

@@ -7,7 +7,7 @@
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
 #include "memory/aliases.hpp"
-#include "ops/collectives/collective.hpp"
+#include "ops/collectives/kept_graphs.hpp"
 #include "ops/onesided/target.hpp"
 #include "service/completion_count.hpp"
 #include "service/in_flight.hpp"
@@ -92,6 +92,7 @@ class ServedClient {
     uint64_t next_sequence = 0;
     std::deque<Held> held;  // in the order of posting; the first is a gate
     bool spoilt = false;    // what the next operation comes after has failed
+    ops::KeptGraphs graphs;
   };
 
   // The one-sided operations that were posted on a window; they may outlive it.
@@ -122,7 +123,7 @@ class ServedClient {
   void destroy_team(uint64_t record);
   // A collective or a program.
   base::Status begin_operation(session::OpKind kind, uint32_t index, session::Slot& slot);
-  base::Result<graph::Graph> expand_collective(const session::Slot& slot, const ops::Topology& topology) const;
+  base::Result<graph::Graph> expand_collective(const session::Slot& slot, ServedTeam& team) const;
   base::Result<graph::Graph> expand_program(const session::Slot& slot, const ops::Topology& topology) const;
   // Tells the client how much is left to be done with whom.
   void show_work(session::Slot& slot, const graph::Graph& graph, const ops::Topology& topology);
