@@ -2,7 +2,7 @@
 // A collective call that the service can do: what it needs to know for that, and for doing it natively after all. A
 // persistent collective has one for all its starts.
 //
-// A collective is a row of collectives/table.cpp: its name in the policy, its native
+// A collective is a row of native/collectives.def: its name in the policy, its native
 // functions, and how it is described. Its handlers (collectives/forms.hpp) follow from that.
 #pragma once
 

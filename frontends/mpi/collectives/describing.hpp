@@ -9,7 +9,7 @@
 
 namespace offpath::mpi {
 
-// A row of table.cpp.
+// A row of native/collectives.def.
 struct Offloadable : Collective {
   // Fills the call from its arguments and asks the policy once it knows the size. False: the call is native, because of
   // what all ranks know alike, or because the arguments are wrong, which the native library then says. Inside. May

@@ -8,8 +8,7 @@
 
 #include "mpi/job/job.hpp"
 #include "mpi/native/handlers.hpp"
-#include "mpi/native/missing.hpp"
-#include "mpi/native/native.hpp"
+#include "mpi/native/stand_ins.hpp"
 #include "mpi/native/waits.hpp"
 #include "mpi/proxy/layer.hpp"
 #include "mpi/proxy/proxy.hpp"

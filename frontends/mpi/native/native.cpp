@@ -33,7 +33,7 @@ bool Native::load(void* library) {
   if (find(call_no_more, "opal_progress_unregister")) find(call_in_rounds, "opal_progress_register_lp");
   find(yield_when_idle, "opal_progress_set_yield_when_idle");
 #endif
-  add_stand_ins(this);
+  stands_in = add_stand_ins(this);
   add_substitutes(this);
   return complete;
 }

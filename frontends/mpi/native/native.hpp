@@ -33,6 +33,7 @@ struct Native {
   int (*call_in_rounds)(int (*function)()) = nullptr;
   int (*call_no_more)(int (*function)()) = nullptr;
   bool (*yield_when_idle)(bool yields) = nullptr;  // returns what was so before
+  bool stands_in = false;                          // some persistent collective is a stand-in
 
   // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives have stand-ins,
   // large counts substitutes.

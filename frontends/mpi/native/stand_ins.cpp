@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/native/stand_ins.hpp"
 
-#include "mpi/native/handle_table.hpp"
 #include "mpi/native/narrowed.hpp"
-#include "mpi/native/native.hpp"
 #include "mpi/native/signatures.hpp"
+#include "mpi/native/standing.hpp"
 
-#include <atomic>
+#include <dlfcn.h>
+
 #include <exception>
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace offpath::mpi {
 namespace stand_ins {
 namespace {
-
-Native library;  // as it is, without this
 
 // A derived datatype, although the application may free it. A predefined one, or none, stays what it is: operators know
 // only those.
@@ -27,14 +23,14 @@ class Kept {
   explicit Kept(MPI_Datatype* type) {
     int numbers = 0, combiner = MPI_COMBINER_NAMED;
     if (*type == MPI_DATATYPE_NULL) return;
-    const int code = library.Type_get_envelope(*type, &numbers, &numbers, &numbers, &combiner);
+    const int code = native.Type_get_envelope(*type, &numbers, &numbers, &numbers, &combiner);
     if (code != MPI_SUCCESS || combiner == MPI_COMBINER_NAMED) return;
-    if (library.Type_contiguous(1, *type, &made_) != MPI_SUCCESS) return;
-    library.Type_commit(&made_);
+    if (native.Type_contiguous(1, *type, &made_) != MPI_SUCCESS) return;
+    native.Type_commit(&made_);
     *type = made_;
   }
   ~Kept() {
-    if (made_ != MPI_DATATYPE_NULL) library.Type_free(&made_);
+    if (made_ != MPI_DATATYPE_NULL) native.Type_free(&made_);
   }
   Kept(Kept&& other) noexcept : made_(std::exchange(other.made_, MPI_DATATYPE_NULL)) {}
   Kept& operator=(Kept&&) = delete;
@@ -45,7 +41,7 @@ class Kept {
 
 using Begin = int(const Arguments& arguments, MPI_Comm comm, MPI_Request* request);
 
-class Persistent {
+class Persistent : public Standing {
  public:
   // Takes `comm`.
   Persistent(Begin* begin, const Arguments& arguments, Meaning meaning, MPI_Comm comm)
@@ -57,20 +53,16 @@ class Persistent {
     if (has_all || meaning == Meaning::recv_at_root) keep(&arguments_.send);
     if (has_all || meaning == Meaning::send_at_root) keep(&arguments_.recv);
   }
-  ~Persistent() {
-    if (current != MPI_REQUEST_NULL) library.Request_free(&current);
-    library.Comm_free(&comm_);
+  ~Persistent() override {
+    if (current != MPI_REQUEST_NULL) native.Request_free(&current);
+    native.Comm_free(&comm_);
   }
-  Persistent(const Persistent&) = delete;
-  Persistent& operator=(const Persistent&) = delete;
 
-  int start() {
+  int start(MPI_Request*) override {
     if (current == MPI_REQUEST_NULL) return begin_(arguments_, comm_, &current);
-    library.Comm_call_errhandler(comm_, MPI_ERR_REQUEST);  // started already
+    native.Comm_call_errhandler(comm_, MPI_ERR_REQUEST);  // started already
     return MPI_ERR_REQUEST;
   }
-
-  MPI_Request current = MPI_REQUEST_NULL;  // what stands in for it
 
  private:
   void keep(Stated* side) {
@@ -83,50 +75,17 @@ class Persistent {
   std::vector<Kept> kept_;
 };
 
-// By the application's handle. Threads: any; MPI forbids two threads to use one request at a time.
-class Table {
- public:
-  bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
-  void add(MPI_Request request, std::unique_ptr<Persistent> made) {
-    std::lock_guard lock(mutex_);
-    entries_.insert_or_assign(handle_key(request), std::move(made));
-    count_.store(entries_.size(), std::memory_order_release);
-  }
-  Persistent* find(MPI_Request request) const {
-    if (empty() || request == MPI_REQUEST_NULL) return nullptr;
-    std::lock_guard lock(mutex_);
-    const auto entry = entries_.find(handle_key(request));
-    return entry == entries_.end() ? nullptr : entry->second.get();
-  }
-  // What it was dies with the result, without the lock.
-  std::unique_ptr<Persistent> take(MPI_Request request) {
-    std::lock_guard lock(mutex_);
-    const auto entry = entries_.find(handle_key(request));
-    std::unique_ptr<Persistent> taken = std::move(entry->second);
-    entries_.erase(entry);
-    count_.store(entries_.size(), std::memory_order_release);
-    return taken;
-  }
-
- private:
-  std::atomic<size_t> count_{0};
-  mutable std::mutex mutex_;
-  std::unordered_map<uintptr_t, std::unique_ptr<Persistent>> entries_;
-};
-
-Table table;
-
 int make(Begin* begin, const Arguments& arguments, Meaning meaning, MPI_Comm comm, MPI_Request* request) {
   MPI_Comm own = MPI_COMM_NULL;
-  int code = library.Comm_dup(comm, &own);
+  int code = native.Comm_dup(comm, &own);
   if (code != MPI_SUCCESS) return code;
   try {
     auto made = std::make_unique<Persistent>(begin, arguments, meaning, own);
-    code = library.Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
-    if (code == MPI_SUCCESS) table.add(*request, std::move(made));
+    code = native.Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+    if (code == MPI_SUCCESS) standings.add(*request, std::move(made));
     return code;
   } catch (const std::exception&) {
-    library.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+    native.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
     return MPI_ERR_NO_MEM;
   }
 }
@@ -136,7 +95,7 @@ struct Form : Signature<Width, Fields...> {
   using Base = Signature<Width, Fields...>;
   template <auto nonblocking>
   static int begin(const Arguments& arguments, MPI_Comm comm, MPI_Request* request) {
-    return Base::call(library.*nonblocking, arguments, comm, request);
+    return Base::call(native.*nonblocking, arguments, comm, request);
   }
   template <auto nonblocking, Meaning meaning>
   static int init(typename Fields::Value... values, MPI_Comm comm, MPI_Info, MPI_Request* request) {
@@ -144,100 +103,56 @@ struct Form : Signature<Width, Fields...> {
   }
 };
 
-// ---- functions that take requests
+// ---- functions that take requests: one, or a count of them
 
-// The requests of one call, with those that stand in. An inactive one is none.
-class Exchanged {
- public:
-  Exchanged(int count, MPI_Request* requests) : requests_(requests) {
-    for (int i = 0; requests != nullptr && i < count; ++i) {
-      Persistent* const found = table.find(requests[i]);
-      if (found == nullptr) continue;
-      if (all_.empty()) all_.assign(requests, requests + count);
-      all_[static_cast<size_t>(i)] = found->current;
-      found_.emplace_back(static_cast<size_t>(i), found);
-    }
+template <auto function>
+struct Exchanging;
+template <typename... Rest, int (*Native::*function)(MPI_Request*, Rest...)>
+struct Exchanging<function> {
+  static int call(MPI_Request* request, Rest... rest) {
+    Exchanged exchanged(1, request);
+    return (native.*function)(exchanged.get(), rest...);
   }
-  MPI_Request* get() { return all_.empty() ? requests_ : all_.data(); }
-  // After the call: gives the application its handles back. Returns `code`.
-  int settle(int code) {
-    for (const auto& [index, found] : found_) found->current = std::exchange(all_[index], requests_[index]);
-    for (size_t i = 0; i < all_.size(); ++i) requests_[i] = all_[i];
-    return code;
+};
+template <typename... Rest, int (*Native::*function)(int, MPI_Request*, Rest...)>
+struct Exchanging<function> {
+  static int call(int count, MPI_Request* requests, Rest... rest) {
+    Exchanged exchanged(count, requests);
+    return (native.*function)(count, exchanged.get(), rest...);
   }
-
- private:
-  MPI_Request* requests_;
-  std::vector<MPI_Request> all_;  // if any had to be exchanged
-  std::vector<std::pair<size_t, Persistent*>> found_;
 };
 
-// `count` requests, then what the function takes behind them.
-template <auto function>
-int call_exchanged(int count, MPI_Request* requests, auto&& invoke) {
-  if (table.empty()) return invoke(library.*function, requests);
+int get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  Exchanged exchanged(1, &request);
+  return native.Request_get_status(*exchanged.get(), flag, status);
+}
+
+int free_request(MPI_Request* request) {
+  if (request != nullptr) standings.take(*request);
+  return native.Request_free(request);
+}
+
+int start(MPI_Request* request) { return standings.start(request); }
+int start_all(int count, MPI_Request* requests) { return standings.start_all(count, requests); }
+
+// Handlers throw nothing.
+template <auto* ours, typename... Arguments>
+int safely(Arguments... arguments) {
   try {
-    Exchanged exchanged(count, requests);
-    return exchanged.settle(invoke(library.*function, exchanged.get()));
+    return (*ours)(arguments...);
   } catch (const std::exception&) {
     return MPI_ERR_NO_MEM;
   }
 }
-
-template <auto function, typename... Rest>
-int one(MPI_Request* request, Rest... rest) {
-  return call_exchanged<function>(1, request,
-                                  [&](auto* call, MPI_Request* exchanged) { return call(exchanged, rest...); });
-}
-
-template <auto function, typename... Rest>
-int many(int count, MPI_Request* requests, Rest... rest) {
-  return call_exchanged<function>(count, requests,
-                                  [&](auto* call, MPI_Request* exchanged) { return call(count, exchanged, rest...); });
-}
-
-int get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  const Persistent* const found = table.find(request);
-  return library.Request_get_status(found == nullptr ? request : found->current, flag, status);
-}
-
-int free_request(MPI_Request* request) {
-  if (request != nullptr && table.find(*request) != nullptr) table.take(*request);
-  return library.Request_free(request);
-}
-
-int start(MPI_Request* request) {
-  Persistent* const found = request == nullptr ? nullptr : table.find(*request);
-  return found == nullptr ? library.Start(request) : found->start();
-}
-
-// One by one where any is ours.
-int start_all(int count, MPI_Request* requests) {
-  if (table.empty()) return library.Startall(count, requests);
-  int code = MPI_SUCCESS;
-  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = start(&requests[i]);
-  return code;
-}
-
-void take_requests(Native* functions) {
-  functions->Wait = &one<&Native::Wait, MPI_Status*>;
-  functions->Waitall = &many<&Native::Waitall, MPI_Status*>;
-  functions->Waitany = &many<&Native::Waitany, int*, MPI_Status*>;
-  functions->Waitsome = &many<&Native::Waitsome, int*, int*, MPI_Status*>;
-  functions->Test = &one<&Native::Test, int*, MPI_Status*>;
-  functions->Testall = &many<&Native::Testall, int*, MPI_Status*>;
-  functions->Testany = &many<&Native::Testany, int*, int*, MPI_Status*>;
-  functions->Testsome = &many<&Native::Testsome, int*, int*, MPI_Status*>;
-  functions->Request_get_status = &get_status;
-  functions->Request_free = &free_request;
-  functions->Start = &start;
-  functions->Startall = &start_all;
+template <auto* ours, typename... Arguments>
+void* safe(int (*)(Arguments...)) {
+  return reinterpret_cast<void*>(&safely<ours, Arguments...>);
 }
 
 }  // namespace
 }  // namespace stand_ins
 
-void add_stand_ins(Native* functions) {
+bool add_stand_ins(Native* functions) {
   using By = Signatures<stand_ins::Form, SmallCounts>;
   bool lacks = false;
   const auto add = [&lacks](auto& function, auto* stand_in) {
@@ -245,33 +160,44 @@ void add_stand_ins(Native* functions) {
     function = stand_in;
     lacks = true;
   };
-  stand_ins::library = *functions;
-#define OFFPATH_ADD(name, nonblocking, signature, meaning) \
+#define OFFPATH_STAND_IN(name, nonblocking, signature, meaning) \
   add(functions->name, &By::signature::init<&Native::nonblocking, Meaning::meaning>);
-  OFFPATH_ADD(Barrier_init, Ibarrier, Nothing, all)
-  OFFPATH_ADD(Bcast_init, Ibcast, Broadcast, all)
-  OFFPATH_ADD(Gather_init, Igather, EvenRooted, recv_at_root)
-  OFFPATH_ADD(Gatherv_init, Igatherv, UnevenRecvRooted, recv_at_root)
-  OFFPATH_ADD(Scatter_init, Iscatter, EvenRooted, send_at_root)
-  OFFPATH_ADD(Scatterv_init, Iscatterv, UnevenSendRooted, send_at_root)
-  OFFPATH_ADD(Allgather_init, Iallgather, Even, all)
-  OFFPATH_ADD(Allgatherv_init, Iallgatherv, UnevenRecv, all)
-  OFFPATH_ADD(Alltoall_init, Ialltoall, Even, all)
-  OFFPATH_ADD(Alltoallv_init, Ialltoallv, Uneven, all)
-  OFFPATH_ADD(Alltoallw_init, Ialltoallw, Typed, all)
-  OFFPATH_ADD(Reduce_init, Ireduce, ReductionRooted, reduction)
-  OFFPATH_ADD(Allreduce_init, Iallreduce, Reduction, reduction)
-  OFFPATH_ADD(Reduce_scatter_init, Ireduce_scatter, ReductionUneven, reduction)
-  OFFPATH_ADD(Reduce_scatter_block_init, Ireduce_scatter_block, Reduction, reduction)
-  OFFPATH_ADD(Scan_init, Iscan, Reduction, reduction)
-  OFFPATH_ADD(Exscan_init, Iexscan, Reduction, reduction)
-  OFFPATH_ADD(Neighbor_allgather_init, Ineighbor_allgather, Even, neighbors)
-  OFFPATH_ADD(Neighbor_allgatherv_init, Ineighbor_allgatherv, UnevenRecv, neighbors)
-  OFFPATH_ADD(Neighbor_alltoall_init, Ineighbor_alltoall, Even, neighbors)
-  OFFPATH_ADD(Neighbor_alltoallv_init, Ineighbor_alltoallv, Uneven, neighbors)
-  OFFPATH_ADD(Neighbor_alltoallw_init, Ineighbor_alltoallw, TypedBytes, neighbors)
-#undef OFFPATH_ADD
-  if (lacks) stand_ins::take_requests(functions);
+#define OFFPATH_COLLECTIVE(name, small, signature, meaning, ...) \
+  OFFPATH_STAND_IN(name##_init, I##small, signature, meaning)
+  OFFPATH_STAND_IN(Barrier_init, Ibarrier, Nothing, all)
+#include "mpi/native/collectives.def"
+#undef OFFPATH_STAND_IN
+  return lacks;
+}
+
+void set_missing(offpath_backend_t* backend) {
+  using namespace stand_ins;
+  void** const handlers = backend->handlers;
+  const auto set = [backend](void*& handler, const char* name, const char* old_name, auto* ours) {
+    void* theirs = dlsym(backend->mpi, name);
+    if (theirs == nullptr) theirs = dlsym(backend->mpi, old_name);
+    if (reinterpret_cast<void*>(ours) != theirs) handler = reinterpret_cast<void*>(ours);
+  };
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) \
+  set(handlers[OFFPATH_FUNCTION_##name], "PMPI_" #name, "PMPIX_" #name, native.name);
+#include <offpath/words/mpi_functions.def>
+  if (!native.stands_in) return;
+#define OFFPATH_SET(name, ours) handlers[OFFPATH_FUNCTION_##name] = safe<&ours>(&ours);
+#define OFFPATH_EXCHANGE(name) OFFPATH_SET(name, Exchanging<&Native::name>::call)
+  OFFPATH_EXCHANGE(Wait)
+  OFFPATH_EXCHANGE(Waitall)
+  OFFPATH_EXCHANGE(Waitany)
+  OFFPATH_EXCHANGE(Waitsome)
+  OFFPATH_EXCHANGE(Test)
+  OFFPATH_EXCHANGE(Testall)
+  OFFPATH_EXCHANGE(Testany)
+  OFFPATH_EXCHANGE(Testsome)
+  OFFPATH_SET(Request_get_status, get_status)
+  OFFPATH_SET(Request_free, free_request)
+  OFFPATH_SET(Start, start)
+  OFFPATH_SET(Startall, start_all)
+#undef OFFPATH_EXCHANGE
+#undef OFFPATH_SET
 }
 
 }  // namespace offpath::mpi

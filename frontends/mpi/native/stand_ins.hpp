@@ -7,11 +7,16 @@
 // communicator of its own, as ranks may start theirs in different orders.
 #pragma once
 
+#include "mpi/functions/backend.h"
+#include "mpi/native/native.hpp"
+
 namespace offpath::mpi {
 
-struct Native;
+// Gives what `functions` lacks its stand-in. True: there is any.
+bool add_stand_ins(Native* functions);
 
-// Gives what `functions` lacks its substitute; then also those that take requests know of them.
-void add_stand_ins(Native* functions);
+// Into backend->handlers: what the doorway exports and the library lacks, and the functions that take requests, which have to
+// know of stand-ins. The back end that offloads puts its own over the latter (requests/completion.cpp). After native.load().
+void set_missing(offpath_backend_t* backend);
 
 }  // namespace offpath::mpi

@@ -2,6 +2,7 @@
 #include "mpi/native/standing.hpp"
 
 #include "mpi/native/handle_table.hpp"
+#include "mpi/native/native.hpp"
 
 namespace offpath::mpi {
 
@@ -26,6 +27,19 @@ std::unique_ptr<Standing> Standings::take(MPI_Request request) {
   auto entry = entries_.extract(handle_key(request));
   count_.store(entries_.size(), std::memory_order_release);
   return entry.empty() ? nullptr : std::move(entry.mapped());
+}
+
+int Standings::start(MPI_Request* request) const {
+  Standing* const found = request == nullptr ? nullptr : find(*request);
+  return found == nullptr ? native.Start(request) : found->start(request);
+}
+
+// One by one where any is ours: each has its place in the order of messages. Handles do not change.
+int Standings::start_all(int count, MPI_Request* requests) const {
+  if (empty() || requests == nullptr) return native.Startall(count, requests);
+  int code = MPI_SUCCESS;
+  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = start(&requests[i]);
+  return code;
 }
 
 void Standings::clear() {

@@ -35,6 +35,9 @@ class Standings {
   // nullptr: none of these.
   Standing* find(MPI_Request request) const;
   std::unique_ptr<Standing> take(MPI_Request request);
+  // As MPI_Start and MPI_Startall, whatever the requests are. May throw bad_alloc.
+  int start(MPI_Request* request) const;
+  int start_all(int count, MPI_Request* requests) const;
   // At MPI_Finalize, when nothing is under way.
   void clear();
 

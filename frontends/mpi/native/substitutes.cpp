@@ -130,32 +130,11 @@ void add_substitutes(Native* functions) {
   add<&Native::name##_c, &Native::name>(functions,                                                                \
                                         &Wide::signature::call<Plain::signature, &Native::name, Meaning::meaning, \
                                                                Until::until __VA_OPT__(, ) __VA_ARGS__>);
-#define OFFPATH_ADD_FORMS(blocking, nonblocking, init, signature, meaning) \
-  OFFPATH_ADD(blocking, signature, meaning, returned)                      \
-  OFFPATH_ADD(nonblocking, signature, meaning, for_ever, MPI_Request*)     \
-  OFFPATH_ADD(init, signature, meaning, for_ever, MPI_Info, MPI_Request*)
-
-  OFFPATH_ADD_FORMS(Bcast, Ibcast, Bcast_init, Broadcast, all)
-  OFFPATH_ADD_FORMS(Gather, Igather, Gather_init, EvenRooted, recv_at_root)
-  OFFPATH_ADD_FORMS(Gatherv, Igatherv, Gatherv_init, UnevenRecvRooted, recv_at_root)
-  OFFPATH_ADD_FORMS(Scatter, Iscatter, Scatter_init, EvenRooted, send_at_root)
-  OFFPATH_ADD_FORMS(Scatterv, Iscatterv, Scatterv_init, UnevenSendRooted, send_at_root)
-  OFFPATH_ADD_FORMS(Allgather, Iallgather, Allgather_init, Even, all)
-  OFFPATH_ADD_FORMS(Allgatherv, Iallgatherv, Allgatherv_init, UnevenRecv, all)
-  OFFPATH_ADD_FORMS(Alltoall, Ialltoall, Alltoall_init, Even, all)
-  OFFPATH_ADD_FORMS(Alltoallv, Ialltoallv, Alltoallv_init, Uneven, all)
-  OFFPATH_ADD_FORMS(Alltoallw, Ialltoallw, Alltoallw_init, Typed, all)
-  OFFPATH_ADD_FORMS(Reduce, Ireduce, Reduce_init, ReductionRooted, reduction)
-  OFFPATH_ADD_FORMS(Allreduce, Iallreduce, Allreduce_init, Reduction, reduction)
-  OFFPATH_ADD_FORMS(Reduce_scatter, Ireduce_scatter, Reduce_scatter_init, ReductionUneven, reduction)
-  OFFPATH_ADD_FORMS(Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, Reduction, reduction)
-  OFFPATH_ADD_FORMS(Scan, Iscan, Scan_init, Reduction, reduction)
-  OFFPATH_ADD_FORMS(Exscan, Iexscan, Exscan_init, Reduction, reduction)
-  OFFPATH_ADD_FORMS(Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init, Even, neighbors)
-  OFFPATH_ADD_FORMS(Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init, UnevenRecv, neighbors)
-  OFFPATH_ADD_FORMS(Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init, Even, neighbors)
-  OFFPATH_ADD_FORMS(Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init, Uneven, neighbors)
-  OFFPATH_ADD_FORMS(Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init, TypedBytes, neighbors)
+#define OFFPATH_COLLECTIVE(name, small, signature, meaning, ...)    \
+  OFFPATH_ADD(name, signature, meaning, returned)                   \
+  OFFPATH_ADD(I##small, signature, meaning, for_ever, MPI_Request*) \
+  OFFPATH_ADD(name##_init, signature, meaning, for_ever, MPI_Info, MPI_Request*)
+#include "mpi/native/collectives.def"
 
   if (functions->Isendrecv == nullptr) functions->Isendrecv = &no_isendrecv;
   if (functions->Isendrecv_replace == nullptr) functions->Isendrecv_replace = &no_isendrecv_replace;

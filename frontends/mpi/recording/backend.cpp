@@ -3,7 +3,7 @@
 // native functions.
 #include "mpi/functions/backend.h"
 
-#include "mpi/native/missing.hpp"
+#include "mpi/native/stand_ins.hpp"
 #include "mpi/native/waits.hpp"
 #include "mpi/recording/layer.hpp"
 

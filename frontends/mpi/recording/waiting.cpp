@@ -3,113 +3,69 @@
 #include "mpi/recording/handlers.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 namespace offpath::mpi::recording {
 namespace {
 
-using Requests = std::vector<MPI_Request>;
+// What a call has completed: nothing, all of its requests, or some.
+struct Ended {
+  bool complete;
+  std::optional<std::span<const int>> which = std::nullopt;
+};
 
-Requests copy_of(const MPI_Request* requests, int count) {
-  Requests copy;
-  guarded([&] { copy.assign(requests, requests + std::max(count, 0)); });
-  return copy;
-}
-
-void record_wait(const Call& call, std::span<const MPI_Request> done, bool complete = true) {
-  guarded([&] { log.wait(call, done, complete); });
-}
-
-int Wait(MPI_Request* request, MPI_Status* status) {
-  if (passes()) return next.Wait(request, status);
-  const MPI_Request before = *request;
-  OFFPATH_CALL(called<&Native::Wait>);
-  const int code = next.Wait(request, status);
-  record_wait(call, {&before, 1});
-  return code;
-}
-
-int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  if (passes()) return next.Waitall(count, requests, statuses);
-  const Requests before = copy_of(requests, count);
-  OFFPATH_CALL(called<&Native::Waitall>);
-  const int code = next.Waitall(count, requests, statuses);
-  record_wait(call, before);
-  return code;
-}
-
-Requests chosen(const Requests& from, std::span<const int> indices) {
-  Requests result;
-  for (const int i : indices) {
-    if (i >= 0 && static_cast<size_t>(i) < from.size()) result.push_back(from[static_cast<size_t>(i)]);
-  }
-  return result;
-}
-
-void record_some(const Call& call, const Requests& before, std::span<const int> indices, bool complete = true) {
-  guarded([&] { log.wait(call, chosen(before, indices), complete); });
-}
-
-// A call that failed may have left `done` as it was.
-std::span<const int> found(int code, const int* indices, int done) {
+// By the function's code and what follows its requests. A call that failed may have left the count as it was.
+Ended all(int, MPI_Status*) { return {true}; }
+Ended all_if(int, const int* flag, MPI_Status*) { return {*flag != 0}; }
+Ended any(int, const int* index, MPI_Status*) { return {true, std::span(index, 1)}; }
+Ended any_if(int, const int* index, const int* flag, MPI_Status*) { return {*flag != 0, std::span(index, 1)}; }
+Ended some(int code, const int* done, const int* indices, MPI_Status*) {
   const bool known = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
-  return {indices, known ? static_cast<size_t>(std::max(done, 0)) : 0};  // MPI_UNDEFINED is negative
+  return {true, std::span(indices, known ? static_cast<size_t>(std::max(*done, 0)) : 0)};  // MPI_UNDEFINED is negative
+}
+Ended some_if(int code, const int* done, const int* indices, MPI_Status* statuses) {
+  const Ended ended = some(code, done, indices, statuses);
+  return {!ended.which->empty(), ended.which};
 }
 
-int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
-  if (passes()) return next.Waitany(count, requests, index, status);
-  const Requests before = copy_of(requests, count);
-  OFFPATH_CALL(called<&Native::Waitany>);
-  const int code = next.Waitany(count, requests, index, status);
-  record_some(call, before, {index, 1});
-  return code;
+void record_wait(const Call& call, std::span<const MPI_Request> before, const Ended& ended) {
+  guarded([&] {
+    if (!ended.complete) return log.wait(call, {}, false);
+    if (!ended.which) return log.wait(call, before, true);
+    std::vector<MPI_Request> done;
+    for (const int i : *ended.which) {
+      if (i >= 0 && static_cast<size_t>(i) < before.size()) done.push_back(before[static_cast<size_t>(i)]);
+    }
+    log.wait(call, done, true);
+  });
 }
 
-int Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
-  if (passes()) return next.Waitsome(count, requests, done, indices, statuses);
-  const Requests before = copy_of(requests, count);
-  OFFPATH_CALL(called<&Native::Waitsome>);
-  const int code = next.Waitsome(count, requests, done, indices, statuses);
-  record_some(call, before, found(code, indices, *done));
-  return code;
-}
-
-int Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  if (passes()) return next.Test(request, flag, status);
-  const MPI_Request before = *request;
-  OFFPATH_CALL(called<&Native::Test>);
-  const int code = next.Test(request, flag, status);
-  record_wait(call, {&before, *flag != 0 ? 1U : 0U}, *flag != 0);
-  return code;
-}
-
-int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
-  if (passes()) return next.Testall(count, requests, flag, statuses);
-  const Requests before = copy_of(requests, count);
-  OFFPATH_CALL(called<&Native::Testall>);
-  const int code = next.Testall(count, requests, flag, statuses);
-  record_wait(call, {before.data(), *flag != 0 ? before.size() : 0}, *flag != 0);
-  return code;
-}
-
-int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
-  if (passes()) return next.Testany(count, requests, index, flag, status);
-  const Requests before = copy_of(requests, count);
-  OFFPATH_CALL(called<&Native::Testany>);
-  const int code = next.Testany(count, requests, index, flag, status);
-  record_some(call, before, {index, *flag != 0 ? 1U : 0U}, *flag != 0);
-  return code;
-}
-
-int Testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
-  if (passes()) return next.Testsome(count, requests, done, indices, statuses);
-  const Requests before = copy_of(requests, count);
-  OFFPATH_CALL(called<&Native::Testsome>);
-  const int code = next.Testsome(count, requests, done, indices, statuses);
-  const std::span<const int> ended = found(code, indices, *done);
-  record_some(call, before, ended, !ended.empty());
-  return code;
-}
+template <auto function, auto ended>
+struct RecordedWait;
+template <typename... Rest, int (*Native::*function)(MPI_Request*, Rest...), auto ended>
+struct RecordedWait<function, ended> {
+  static int call(MPI_Request* request, Rest... rest) {
+    if (passes()) return (next.*function)(request, rest...);
+    const MPI_Request before = *request;
+    OFFPATH_CALL(called<function>);
+    const int code = (next.*function)(request, rest...);
+    record_wait(call, {&before, 1}, ended(code, rest...));
+    return code;
+  }
+};
+template <typename... Rest, int (*Native::*function)(int, MPI_Request*, Rest...), auto ended>
+struct RecordedWait<function, ended> {
+  static int call(int count, MPI_Request* requests, Rest... rest) {
+    if (passes()) return (next.*function)(count, requests, rest...);
+    std::vector<MPI_Request> before;
+    guarded([&] { before.assign(requests, requests + std::max(count, 0)); });
+    OFFPATH_CALL(called<function>);
+    const int code = (next.*function)(count, requests, rest...);
+    record_wait(call, before, ended(code, rest...));
+    return code;
+  }
+};
 
 int start(MPI_Request* request, const char* name, const void* site) {
   Ticket ticket;
@@ -138,17 +94,20 @@ int Startall(int count, MPI_Request* requests) {
 }  // namespace
 
 void set_waiting(void** handlers) {
-#define OFFPATH_SET(name) handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(&name)
-  OFFPATH_SET(Wait);
-  OFFPATH_SET(Waitall);
-  OFFPATH_SET(Waitany);
-  OFFPATH_SET(Waitsome);
-  OFFPATH_SET(Test);
-  OFFPATH_SET(Testall);
-  OFFPATH_SET(Testany);
-  OFFPATH_SET(Testsome);
-  OFFPATH_SET(Start);
-  OFFPATH_SET(Startall);
+#define OFFPATH_SET(name, ours) handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(&ours)
+#define OFFPATH_RECORD(name, ended) \
+  handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(&RecordedWait<&Native::name, &ended>::call)
+  OFFPATH_RECORD(Wait, all);
+  OFFPATH_RECORD(Waitall, all);
+  OFFPATH_RECORD(Waitany, any);
+  OFFPATH_RECORD(Waitsome, some);
+  OFFPATH_RECORD(Test, all_if);
+  OFFPATH_RECORD(Testall, all_if);
+  OFFPATH_RECORD(Testany, any_if);
+  OFFPATH_RECORD(Testsome, some_if);
+  OFFPATH_SET(Start, Start);
+  OFFPATH_SET(Startall, Startall);
+#undef OFFPATH_RECORD
 #undef OFFPATH_SET
 }
 

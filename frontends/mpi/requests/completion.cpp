@@ -189,18 +189,8 @@ int wait_some(int count, MPI_Request* requests, int* out_count, int* indices, MP
 
 // ---- starting, freeing, cancelling
 
-int start(MPI_Request* request) {
-  Standing* const standing = request == nullptr ? nullptr : standings.find(*request);
-  return standing == nullptr ? native.Start(request) : standing->start(request);
-}
-
-// One by one where any is ours: each has its place in the order of messages. Handles do not change.
-int start_all(int count, MPI_Request* requests) {
-  if (standings.empty() || requests == nullptr) return native.Startall(count, requests);
-  int code = MPI_SUCCESS;
-  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = start(&requests[i]);
-  return code;
-}
+int start(MPI_Request* request) { return standings.start(request); }
+int start_all(int count, MPI_Request* requests) { return standings.start_all(count, requests); }
 
 // What we promise goes on: a later call of these functions, or MPI_Finalize, completes it. The library's own is kept until
 // it is complete, and then completed.
@@ -228,17 +218,23 @@ int cancel(MPI_Request* request) {
   return native.Cancel(exchanged ? &standing->current : request);
 }
 
-// Nothing of ours anywhere: a few loads, then the native function. Handlers throw nothing.
-template <auto function, auto ours, typename... Arguments>
-int complete(Arguments... arguments) {
-  const bool none = !offloader.has_requests() && standings.empty();
-  if (none || Inside::here()) return (native.*function)(arguments...);
+// Handlers throw nothing. Apart from what follows, which needs no room on the stack.
+template <auto ours, typename... Arguments>
+[[gnu::noinline]] int complete_ours(Arguments... arguments) {
   try {
     move_freed();
     return ours(arguments...);
   } catch (const std::exception&) {
     return MPI_ERR_NO_MEM;
   }
+}
+
+// Nothing of ours anywhere: a few loads, then the native function.
+template <auto function, auto ours, typename... Arguments>
+int complete(Arguments... arguments) {
+  const bool none = !offloader.has_requests() && standings.empty();
+  if (none || Inside::here()) return (native.*function)(arguments...);
+  return complete_ours<ours>(arguments...);
 }
 
 template <auto function, auto ours, typename... Arguments>
