@@ -10,12 +10,6 @@
 namespace offpath::mpi {
 namespace {
 
-offpath_operator_t find_accumulate_operator(MPI_Op op) {
-  if (op == MPI_REPLACE) return OFFPATH_OP_REPLACE;
-  if (op == MPI_NO_OP) return OFFPATH_OP_NO_OP;
-  return find_operator(op);
-}
-
 // An element of that many bytes: they are all that a compare and swap looks at. NONE: the library does not swap them.
 offpath_element_t find_swapped(const DataType& type) {
 #ifdef OPEN_MPI
@@ -115,7 +109,7 @@ int Start::choose_reduction() {
 
 int Start::check() {
   const MPI_Comm comm = window_.shadow();
-  op_ = accumulates(transfer_.kind) ? find_accumulate_operator(transfer_.op) : OFFPATH_OP_NONE;
+  op_ = accumulates(transfer_.kind) ? find_operator(transfer_.op) : OFFPATH_OP_NONE;
   if (accumulates(transfer_.kind) && transfer_.kind != OFFPATH_COMPARE_AND_SWAP && op_ == OFFPATH_OP_NONE) {
     return MPI_ERR_OP;
   }

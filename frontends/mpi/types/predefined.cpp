@@ -217,12 +217,12 @@ TypeRef find_predefined(MPI_Datatype type) {
 }
 
 offpath_operator_t find_operator(MPI_Op op) {
+#define MPI_NONE MPI_OP_NULL
   const std::pair<MPI_Op, offpath_operator_t> table[] = {
-      {MPI_SUM, OFFPATH_OP_SUM},   {MPI_PROD, OFFPATH_OP_PROD},     {MPI_MIN, OFFPATH_OP_MIN},
-      {MPI_MAX, OFFPATH_OP_MAX},   {MPI_BAND, OFFPATH_OP_BAND},     {MPI_BOR, OFFPATH_OP_BOR},
-      {MPI_BXOR, OFFPATH_OP_BXOR}, {MPI_LAND, OFFPATH_OP_LAND},     {MPI_LOR, OFFPATH_OP_LOR},
-      {MPI_LXOR, OFFPATH_OP_LXOR}, {MPI_MINLOC, OFFPATH_OP_MINLOC}, {MPI_MAXLOC, OFFPATH_OP_MAXLOC},
+#define OFFPATH_OPERATOR(NAME, number, text, about) {MPI_##NAME, OFFPATH_OP_##NAME},
+#include <offpath/words/operators.def>
   };
+#undef MPI_NONE
   const auto* found =
       std::find_if(std::begin(table), std::end(table), [op](const auto& row) { return row.first == op; });
   return found == std::end(table) ? OFFPATH_OP_NONE : found->second;
