@@ -24,10 +24,10 @@ static void note(Requests* all, int index, int code) {
 static void note_each(Requests* all, const int* indices, int count, int code, const MPI_Status* statuses) {
   if (code == MPI_SUCCESS) return;
   all->failed = true;
-  const bool told = statuses != NULL && code_class(code) == MPI_ERR_IN_STATUS;
+  const bool told = statuses != NULL && class_of(code) == MPI_ERR_IN_STATUS;
   for (int i = 0; i < count; ++i) {
     const int own = told ? statuses[i].MPI_ERROR : code;
-    if (code_class(own) != MPI_ERR_PENDING) note(all, indices == NULL ? i : indices[i], own);
+    if (class_of(own) != MPI_ERR_PENDING) note(all, indices == NULL ? i : indices[i], own);
   }
 }
 

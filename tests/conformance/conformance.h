@@ -8,6 +8,8 @@
 #ifndef OFFPATH_TESTS_CONFORMANCE_H
 #define OFFPATH_TESTS_CONFORMANCE_H
 
+#include "../mpi_errors.h"
+
 #include <mpi.h>
 #ifdef OPEN_MPI
 #include <mpi-ext.h>
@@ -233,7 +235,6 @@ typedef struct Report {
   int count, capacity;
 } Report;
 
-int code_class(int code);
 /* `status`: what MPI returned. An error is printed in place of the hash, as what it is. */
 void report_add(Report* report, const char* name, int status, uint64_t hash, bool right);
 /* Rank 0 prints all lines so far; collective over the world. Returns how many failed or were wrong on any rank. */

@@ -15,36 +15,10 @@ typedef struct Line {
   uint64_t hash, right;
 } Line;
 
-int code_class(int code) {
-  int class = MPI_SUCCESS;
-  MPI_Error_class(code, &class);
-  return class;
-}
-
-/* Which error, and the library's or Offpath's own text, in one line. */
 static void describe_error(int code, char* out) {
-  static const struct {
-    int class;
-    const char* name;
-  } kClasses[] = {{MPI_ERR_ARG, "MPI_ERR_ARG"},
-                  {MPI_ERR_COMM, "MPI_ERR_COMM"},
-                  {MPI_ERR_REQUEST, "MPI_ERR_REQUEST"},
-                  {MPI_ERR_TRUNCATE, "MPI_ERR_TRUNCATE"},
-                  {MPI_ERR_OTHER, "MPI_ERR_OTHER"},
-                  {MPI_ERR_INTERN, "MPI_ERR_INTERN"},
-                  {MPI_ERR_IN_STATUS, "MPI_ERR_IN_STATUS"},
-                  {MPI_ERR_NO_MEM, "MPI_ERR_NO_MEM"}};
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0, rank;
-  const int class = code_class(code);
-  const char* name = class > MPI_ERR_LASTCODE ? "a class of its own" : "another class";
-  for (size_t i = 0; i < sizeof(kClasses) / sizeof(kClasses[0]); ++i)
-    if (kClasses[i].class == class) name = kClasses[i].name;
+  int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Error_string(code, text, &length);
-  for (char* at = text; *at != 0; ++at)
-    if (*at == '\n') *at = ' ';
-  snprintf(out, kErrorBytes, "on rank %d: %s: %.140s", rank, name, text);
+  snprintf(out, kErrorBytes, "on rank %d: %.170s", rank, error_words(code));
 }
 
 void report_add(Report* report, const char* name, int status, uint64_t hash, bool right) {

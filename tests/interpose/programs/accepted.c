@@ -20,10 +20,8 @@ static unsigned char* memory;
 static MPI_Win win;
 
 static void show(const char* type, const char* op, const char* call, int code, const unsigned char* at, int bytes) {
-  int class;
   if (rank != 1) return;
-  MPI_Error_class(code, &class);
-  printf("%s %s %s: class %d", call, op, type, class);
+  printf("%s %s %s: %s", call, op, type, class_name(code));
   for (int i = 0; i < bytes; ++i) printf(" %02x", at[i]);
   printf("\n");
 }

@@ -103,15 +103,15 @@ static int call(int function, const Wrong* w, MPI_Request* r) {
 }
 
 static void try_all(const Wrong* wrong, int from, int to) {
-  int rank, class;
+  int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   for (int function = from; function < to; ++function) {
     MPI_Request request = MPI_REQUEST_NULL;
     handler_calls = 0;
     const int code = call(function, wrong, &request);
-    MPI_Error_class(code, &class);
     if (code == MPI_SUCCESS) MPI_Wait(&request, MPI_STATUS_IGNORE);
-    if (rank == 0) printf("%s, %s: class %d, handler calls %d\n", names[function], wrong->name, class, handler_calls);
+    if (rank == 0)
+      printf("%s, %s: %s, handler calls %d\n", names[function], wrong->name, class_name(code), handler_calls);
   }
 }
 

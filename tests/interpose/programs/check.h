@@ -4,6 +4,8 @@
 #ifndef OFFPATH_TESTS_CHECK_H
 #define OFFPATH_TESTS_CHECK_H
 
+#include "../../mpi_errors.h"
+
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

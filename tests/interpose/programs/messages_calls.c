@@ -347,12 +347,6 @@ static int types(int round) {
   return ok;
 }
 
-static int class_of(int code) {
-  int class;
-  MPI_Error_class(code, &class);
-  return class;
-}
-
 static int truncated(int round) {
   MPI_Request requests[2];
   MPI_Status statuses[2];
@@ -364,16 +358,16 @@ static int truncated(int round) {
     int code;
     MPI_Isend(out, EACH, MPI_BYTE, right_of, way, comm, &send);
     if (way == 0) {
-      ok = ok && class_of(MPI_Recv(in, room, MPI_BYTE, left_of, way, comm, &statuses[0])) == MPI_ERR_TRUNCATE;
+      ok = ok && ends_with(MPI_Recv(in, room, MPI_BYTE, left_of, way, comm, &statuses[0]), MPI_ERR_TRUNCATE);
     } else if (way == 2) {
       MPI_Irecv(in, room, MPI_BYTE, left_of, way, comm, &requests[0]);
       requests[1] = send;
       code = MPI_Waitall(2, requests, statuses);
       send = requests[1]; /* Open MPI may leave it pending */
-      ok = ok && class_of(code) == MPI_ERR_IN_STATUS && class_of(statuses[0].MPI_ERROR) == MPI_ERR_TRUNCATE;
+      ok = ok && ends_with(code, MPI_ERR_IN_STATUS) && ends_with(statuses[0].MPI_ERROR, MPI_ERR_TRUNCATE);
     } else {
       MPI_Irecv(in, room, MPI_BYTE, left_of, way, comm, &requests[0]);
-      ok = ok && class_of(MPI_Wait(&requests[0], &statuses[0])) == MPI_ERR_TRUNCATE && requests[0] == MPI_REQUEST_NULL;
+      ok = ok && ends_with(MPI_Wait(&requests[0], &statuses[0]), MPI_ERR_TRUNCATE) && requests[0] == MPI_REQUEST_NULL;
     }
     MPI_Wait(&send, MPI_STATUS_IGNORE);
   }

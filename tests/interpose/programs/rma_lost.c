@@ -21,14 +21,13 @@ static void handler(MPI_Win* which, int* code, ...) {
 }
 
 static void look(int code) {
-  int class, length;
+  int length;
   char text[MPI_MAX_ERROR_STRING];
   if (code == MPI_SUCCESS) return;
-  MPI_Error_class(code, &class);
   MPI_Error_string(code, text, &length);
   ++failed;
-  if (class <= MPI_ERR_LASTCODE || strncmp(text, "Offpath: ", 9) != 0) {
-    fprintf(stderr, "rank %d: error text is '%s', class %d\n", rank, text, class);
+  if (class_of(code) <= MPI_ERR_LASTCODE || strncmp(text, "Offpath: ", 9) != 0) {
+    fprintf(stderr, "rank %d: not Offpath's own: %s\n", rank, error_words(code));
     ++foreign;
   }
 }
