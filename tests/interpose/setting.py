@@ -55,13 +55,17 @@ class Run:
     """What a program did."""
 
     def __init__(self, status, out, err):
-        self.status, self.out, self.err = status, out, err
+        self.status, self.out = status, out
+        # Others may take all processors for as long as they like: what is said then is right wherever it comes.
+        lines = err.splitlines(keepends=True)
+        self.starved = "".join(line for line in lines if "waits for a processor" in line)
+        self.err = "".join(line for line in lines if "waits for a processor" not in line)
 
     def warnings(self):
         return [line for line in self.err.splitlines() if line.startswith("offpath ")]
 
     def __str__(self):
-        return f"exit {self.status}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+        return f"exit {self.status}\n--- stdout\n{self.out}\n--- stderr\n{self.err}{self.starved}"
 
 
 def end_group(process):
