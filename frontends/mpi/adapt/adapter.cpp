@@ -2,7 +2,6 @@
 #include "mpi/adapt/adapter.hpp"
 
 #include "base/clock.hpp"
-#include "mpi/adapt/learned.hpp"
 #include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/native/native.hpp"
@@ -36,7 +35,7 @@ Adapter::Adapter(int rank, uint32_t nodes, CommCell comm, const std::atomic<bool
 
 Adapter::~Adapter() {
   for (const auto& [name, key] : keys_) {
-    if (rank_ == 0) learned.add(policy::Collective(name[0]), name[1], nodes_, key->adaptation);
+    if (rank_ == 0) job.learned().add(policy::Collective(name[0]), name[1], nodes_, key->adaptation);
   }
   if (council_ != MPI_COMM_NULL) native.Comm_free(&council_);
 }

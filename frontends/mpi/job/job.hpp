@@ -7,6 +7,7 @@
 #pragma once
 
 #include "attach/joining.hpp"
+#include "mpi/job/learned.hpp"
 #include "mpi/job/preference.hpp"
 #include "policy/adaptation.hpp"
 #include "policy/policy.hpp"
@@ -95,6 +96,7 @@ class Job {
   void report_parting(const attach::Parting& parting, bool says);
   const attach::Loss& loss() const { return loss_; }
   policy::Ledger& ledger() { return ledger_; }
+  Learned& learned() { return learned_; }
 
  private:
   struct Opening;  // what rank 0 tells everybody
@@ -121,7 +123,8 @@ class Job {
   std::atomic<bool> loss_reported_{false};
   attach::Loss loss_;  // by who set loss_reported_
   std::string reason_ = "MPI_Init was not called";
-  policy::Ledger ledger_;                   // begins with start()
+  policy::Ledger ledger_;  // begins with start()
+  Learned learned_;
   std::vector<attach::Address> addresses_;  // by rank in MPI_COMM_WORLD
 };
 

@@ -11,8 +11,6 @@
 
 namespace offpath::mpi {
 
-Mover mover;
-
 namespace {
 
 using std::chrono::microseconds;

@@ -35,6 +35,4 @@ class Mover {
   bool stopping_ = false;
 };
 
-extern Mover mover;
-
 }  // namespace offpath::mpi

@@ -4,7 +4,6 @@
 #include "base/clock.hpp"
 #include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
-#include "mpi/lanes/mover.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/recording/service_times.hpp"
 
@@ -100,7 +99,7 @@ Lane::Route Offloader::submit(Lane& lane, std::unique_ptr<PostedCall> prepared, 
     lane.add(&operation);
   if (was_idle) active_.push_back(&lane);
   if (operation.held_back()) hold_back(true);
-  if (!in_use_.exchange(true, std::memory_order_relaxed)) mover.wake();
+  if (!in_use_.exchange(true, std::memory_order_relaxed)) mover_.wake();
   *request = operation.request;
   return route;
 }
@@ -185,7 +184,7 @@ void Offloader::advance_lanes() {
 }
 
 void Offloader::hold_back(bool held) {
-  if (!holds_back_.exchange(held, std::memory_order_relaxed) && held) mover.wake();
+  if (!holds_back_.exchange(held, std::memory_order_relaxed) && held) mover_.wake();
 }
 
 void Offloader::progress_all(AtEnd task) {

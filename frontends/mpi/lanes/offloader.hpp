@@ -7,6 +7,7 @@
 
 #include "mpi/lanes/errors.hpp"
 #include "mpi/lanes/lane.hpp"
+#include "mpi/lanes/mover.hpp"
 #include "mpi/lanes/posted_call.hpp"
 #include "mpi/native/handle_table.hpp"
 #include "policy/adaptation.hpp"
@@ -86,6 +87,7 @@ class Offloader {
   // At the service.
   uint64_t posted_count() const { return posted_count_; }
   Errors& errors() { return errors_; }
+  Mover& mover() { return mover_; }
 
  private:
   void advance_lanes();
@@ -110,6 +112,7 @@ class Offloader {
   HandleTable<MPI_Request, Requested> requests_;
   HandleTable<MPI_Comm, Lane> lanes_by_comm_;
   Errors errors_;
+  Mover mover_;
 };
 
 extern Offloader offloader;

@@ -5,12 +5,10 @@
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
 #include "mpi/lanes/communicators.hpp"
-#include "mpi/lanes/mover.hpp"
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/lifetime/statistics.hpp"
 #include "mpi/lifetime/tracing.hpp"
 #include "mpi/messages/office.hpp"
-#include "mpi/messages/sent_tickets.hpp"
 #include "mpi/native/handlers.hpp"
 #include "mpi/native/standing.hpp"
 #include "mpi/proxy/layer.hpp"
@@ -27,7 +25,7 @@ namespace {
 constexpr uint64_t kLastWordsNs = 1'000'000'000;
 
 void detach() {
-  mover.stop();
+  offloader.mover().stop();
   job.detach();
   close_types();
   close_communicators();
@@ -44,7 +42,7 @@ void start() {
     const Inside inside;
     int granted = MPI_THREAD_SINGLE;
     native.Query_thread(&granted);
-    const bool on = job.start({regions::have_targets(), tracing::wanted(), mover.start(granted)}) &&
+    const bool on = job.start({regions::have_targets(), tracing::wanted(), offloader.mover().start(granted)}) &&
                     offloader.errors().create() && open_communicators() == MPI_SUCCESS;
     if (!on) return stay_native();
     job.turn_on();
@@ -93,7 +91,6 @@ void stop() {
   if (active) drain();
   const Inside inside;
   if (active) {
-    sent_tickets.abandon();
     office.close();
     windows.clear();
     standings.clear();

@@ -3,10 +3,8 @@
 
 #include "attach/statistics.hpp"
 #include "base/clock.hpp"
-#include "mpi/adapt/learned.hpp"
 #include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
-#include "mpi/messages/counts.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/recording/handing_in.hpp"
 #include "mpi/rma/windows.hpp"
@@ -87,9 +85,10 @@ JsonObject windows_object() {
 
 // Of those that the policy gives to the service; ready: the payload was there when the program looked.
 JsonObject messages_object() {
-  JsonObject object = attach::offloaded_and_native(counts.offloaded.load(), counts.native.load());
-  object.number("offloaded_bytes", counts.offloaded_bytes.load()).number("received_count", counts.received.load());
-  object.number("ready_count", counts.ready.load()).number("failed_count", counts.failed.load());
+  JsonObject object = attach::offloaded_and_native(office.counts.offloaded.load(), office.counts.native.load());
+  object.number("offloaded_bytes", office.counts.offloaded_bytes.load())
+      .number("received_count", office.counts.received.load());
+  object.number("ready_count", office.counts.ready.load()).number("failed_count", office.counts.failed.load());
   return object.number("staging_bytes", office.staging_bytes());
 }
 
@@ -114,7 +113,7 @@ std::string statistics() {
   line.object("collectives", collectives).object("windows", windows_object());
   line.object("messages", messages_object()).object("seen", seen_object());
   line.number("native_bytes_most", counters.native_bytes_most.load());
-  line.object("why", why_object()).object("passed", passed_object()).object("learned", learned.json());
+  line.object("why", why_object()).object("passed", passed_object()).object("learned", job.learned().json());
   return line.json() + "\n";
 }
 

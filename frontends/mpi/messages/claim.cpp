@@ -4,7 +4,6 @@
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
 #include "mpi/lanes/offloader.hpp"
-#include "mpi/messages/counts.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/native/native.hpp"
 
@@ -16,11 +15,11 @@ constexpr std::chrono::milliseconds kLook{1};  // for losses, which take some mi
 }  // namespace
 
 Claim::Claim(const Ticket& ticket) : ticket_(ticket), payload_(office.find(ticket)) {
-  counts.received.fetch_add(1, std::memory_order_relaxed);
+  office.counts.received.fetch_add(1, std::memory_order_relaxed);
   if (payload_ == nullptr) {
     code_ = MPI_ERR_INTERN;
   } else if (office.arrived(ticket_, payload_)) {
-    counts.ready.fetch_add(1, std::memory_order_relaxed);
+    office.counts.ready.fetch_add(1, std::memory_order_relaxed);
   }
 }
 

@@ -18,6 +18,4 @@ struct MessageCounts {
   std::atomic<uint64_t> failed{0};    // on either side
 };
 
-inline MessageCounts counts;
-
 }  // namespace offpath::mpi

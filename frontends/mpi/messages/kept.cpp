@@ -2,7 +2,6 @@
 #include "mpi/messages/kept.hpp"
 
 #include "mpi/messages/office.hpp"
-#include "mpi/messages/sent_tickets.hpp"
 #include "mpi/native/handle_table.hpp"
 #include "mpi/native/native.hpp"
 
@@ -11,8 +10,6 @@
 #include <utility>
 
 namespace offpath::mpi {
-
-KeptMessages kept_messages;
 
 namespace {
 
@@ -60,12 +57,12 @@ KeptMessages::List::iterator KeptMessages::find(int from, int tag, MPI_Comm comm
 
 // To have a message of the library with those bytes.
 void KeptMessages::send_again(const TicketBytes& bytes, int length, Matched& matched) {
-  sent_tickets.tidy();
+  office.sent_tickets.tidy();
   auto again = std::make_unique<TicketBytes>(bytes);
   MPI_Request sent = MPI_REQUEST_NULL;
   const int code = native.Isend(again->data(), length, MPI_BYTE, 0, kAgainTag, self_, &sent);
   if (code != MPI_SUCCESS) return;
-  sent_tickets.add(sent, std::move(again));
+  office.sent_tickets.add(sent, std::move(again));
   MPI_Status ignored;
   native.Mprobe(0, kAgainTag, self_, &matched.message, &ignored);
   matched.again = true;
@@ -168,8 +165,8 @@ void KeptMessages::note(Posting* posting, const Wanted& wanted) noexcept {
 
 KeptMessages::Posting::~Posting() {
   if (!place_) return;
-  std::lock_guard lock(kept_messages.mutex_);
-  kept_messages.wanted_.erase(*place_);
+  std::lock_guard lock(office.kept_messages.mutex_);
+  office.kept_messages.wanted_.erase(*place_);
 }
 
 void KeptMessages::hand_out(const Matched& matched) {

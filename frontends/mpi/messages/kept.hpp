@@ -105,6 +105,4 @@ class KeptMessages {
   MPI_Comm self_ = MPI_COMM_NULL;  // for sends to ourselves
 };
 
-extern KeptMessages kept_messages;
-
 }  // namespace offpath::mpi

@@ -4,8 +4,6 @@
 #include "base/random.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/lanes/offloader.hpp"
-#include "mpi/messages/kept.hpp"
-#include "mpi/messages/routes.hpp"
 #include "mpi/native/native.hpp"
 
 #include <algorithm>
@@ -112,6 +110,7 @@ void Office::grant_to_all(bool near, bool far) {
 
 void Office::close() {
   turn_off();
+  sent_tickets.abandon();
   kept_messages.close();
   routes.close();
   std::lock_guard lock(mutex_);

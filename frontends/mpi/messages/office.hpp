@@ -8,7 +8,11 @@
 // Threads: open and close by the thread that calls MPI_Init and MPI_Finalize, the rest any.
 #pragma once
 
+#include "mpi/messages/counts.hpp"
+#include "mpi/messages/kept.hpp"
 #include "mpi/messages/ring.hpp"
+#include "mpi/messages/routes.hpp"
+#include "mpi/messages/sent_tickets.hpp"
 #include "mpi/messages/ticket.hpp"
 
 #include <offpath/offpath.h>
@@ -75,6 +79,12 @@ class Office {
   void let_go(int from, uint64_t synchronous);
   // A message from that rank that the policy gives to the service came natively: it may get a region for the next one.
   void consider(int from);
+
+  // Open while it is.
+  Routes routes;
+  KeptMessages kept_messages;
+  SentTickets sent_tickets;
+  MessageCounts counts;
 
   uint64_t staging_bytes() const { return staging_bytes_.load(std::memory_order_relaxed); }
 

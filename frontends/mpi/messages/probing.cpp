@@ -2,7 +2,6 @@
 // Probes: they show the length of a message, not that of its ticket.
 #include "mpi/job/waiting.hpp"
 #include "mpi/lanes/offloader.hpp"
-#include "mpi/messages/kept.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/native/handlers.hpp"
 
@@ -15,7 +14,7 @@ namespace {
 RouteRef route_to(int from, MPI_Comm comm) {
   if (!office.may_reach(from)) return nullptr;
   try {
-    return routes.find_intra(comm);
+    return office.routes.find_intra(comm);
   } catch (const std::exception&) {
     return nullptr;
   }
@@ -25,11 +24,11 @@ int improbe(int from, int tag, MPI_Comm comm, const RouteRef& route, int* found,
             MPI_Status* status) {
   try {
     Matched matched;
-    const int code = kept_messages.match(from, tag, route, comm, found, &matched);
+    const int code = office.kept_messages.match(from, tag, route, comm, found, &matched);
     if (code != MPI_SUCCESS || *found == 0) return code;
     *message = matched.message;
     show(matched.status, status);
-    if (matched.message != MPI_MESSAGE_NO_PROC) kept_messages.hand_out(matched);
+    if (matched.message != MPI_MESSAGE_NO_PROC) office.kept_messages.hand_out(matched);
     return code;
   } catch (const std::exception&) {
     return raise_error(comm, MPI_ERR_NO_MEM);
@@ -38,7 +37,7 @@ int improbe(int from, int tag, MPI_Comm comm, const RouteRef& route, int* found,
 
 int iprobe(int from, int tag, MPI_Comm comm, const RouteRef& route, int* found, MPI_Status* status) {
   try {
-    return kept_messages.probe(from, tag, route, comm, found, status);
+    return office.kept_messages.probe(from, tag, route, comm, found, status);
   } catch (const std::exception&) {
     return raise_error(comm, MPI_ERR_NO_MEM);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Receives. The native one matches; if what it has brought is a ticket, the payload takes its place: before a blocking
 // call returns, or in the call that completes the request. What a probe has taken out is looked for first.
-#include "mpi/messages/kept.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/messages/tracked.hpp"
 #include "mpi/native/handlers.hpp"
@@ -38,7 +37,7 @@ using Posting = KeptMessages::Posting;
 
 // What a probe has kept, if a call of the program's receives it.
 std::optional<Matched> take_kept(int from, int tag, MPI_Comm comm, Posting* posting) {
-  return office.may_reach(from) ? kept_messages.take(from, tag, comm, posting) : std::nullopt;
+  return office.may_reach(from) ? office.kept_messages.take(from, tag, comm, posting) : std::nullopt;
 }
 
 // ---- blocking
@@ -48,7 +47,7 @@ template <typename Count>
 int finish(const Into<Count>& into, MPI_Comm comm, MPI_Status* status) {
   int code = MPI_SUCCESS;
   try {
-    const RouteRef route = routes.find_intra(comm);
+    const RouteRef route = office.routes.find_intra(comm);
     if (route == nullptr) return MPI_SUCCESS;
     ReceivedElements elements = into.elements();
     code = receive_payload(*route, elements, status);
@@ -105,7 +104,7 @@ int track(int code, const Into<Count>& into, MPI_Comm comm, MPI_Request* request
           OtherHalf other_half = {}) {
   if (code != MPI_SUCCESS) return code;
   return remember(comm, [&] {
-    RouteRef route = matched != nullptr ? matched->route : routes.find_intra(comm);
+    RouteRef route = matched != nullptr ? matched->route : office.routes.find_intra(comm);
     if (route == nullptr) return MPI_SUCCESS;
     const Held made(*new TrackedReceive(std::move(route), into.elements()));
     auto& receive = static_cast<TrackedReceive&>(*made);
@@ -143,7 +142,7 @@ template <typename Count>
 int prepare(int code, const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request) {
   if (code != MPI_SUCCESS || !office.may_reach(from)) return code;
   return remember(comm, [&] {
-    RouteRef route = routes.find_intra(comm);
+    RouteRef route = office.routes.find_intra(comm);
     if (route == nullptr) return MPI_SUCCESS;
     auto receive = std::make_unique<TrackedReceive>(std::move(route), into.elements());
     const int kept = receive->keep(&ReceivedElements::keep_handle);
@@ -158,7 +157,7 @@ int prepare(int code, const Into<Count>& into, int from, int tag, MPI_Comm comm,
 template <typename Count, typename Receive>
 int receive_message(const Into<Count>& into, MPI_Message* message, MPI_Status* status, Receive&& receive) {
   if (!office.on() || Inside::here() || *message == MPI_MESSAGE_NO_PROC) return receive();
-  auto matched = kept_messages.take_back(*message);
+  auto matched = office.kept_messages.take_back(*message);
   if (!matched) return receive();
   const int code = receive_matched(into, *matched, status);
   *message = matched->message;
@@ -168,7 +167,7 @@ int receive_message(const Into<Count>& into, MPI_Message* message, MPI_Status* s
 template <typename Count, typename Start>
 int start_message(const Into<Count>& into, MPI_Message* message, MPI_Request* request, Start&& begin) {
   if (!office.on() || Inside::here() || *message == MPI_MESSAGE_NO_PROC) return begin();
-  auto matched = kept_messages.take_back(*message);
+  auto matched = office.kept_messages.take_back(*message);
   if (!matched) return begin();
   const int code = start_matched(into, *matched, request);
   *message = matched->message;
@@ -206,7 +205,7 @@ template <typename Count>
 bool may_be_ticket(const Into<Count>& into, int from, MPI_Comm comm) {
   if (!office.may_reach(from) || !into.holds_a_ticket()) return false;
   try {
-    return routes.find_intra(comm) != nullptr;
+    return office.routes.find_intra(comm) != nullptr;
   } catch (const std::exception&) {
     return false;
   }

@@ -3,14 +3,13 @@
 
 #include "mpi/job/job.hpp"
 #include "mpi/lanes/errors.hpp"
+#include "mpi/messages/office.hpp"
 #include "mpi/native/handle_table.hpp"
 #include "mpi/native/native.hpp"
 
 #include <numeric>
 
 namespace offpath::mpi {
-
-Routes routes;
 
 int Route::raise(int code) const {
   const MPI_Comm now = comm.load(std::memory_order_acquire);
@@ -27,11 +26,11 @@ int leave_behind(MPI_Comm, int, void*, void*, void*, int* flag) {
 }  // namespace
 
 int Routes::forget(MPI_Comm comm, int, void*, void*) {
-  std::lock_guard lock(routes.mutex_);
-  const auto found = routes.routes_.find(handle_key(comm));
-  if (found == routes.routes_.end()) return MPI_SUCCESS;
+  std::lock_guard lock(office.routes.mutex_);
+  const auto found = office.routes.routes_.find(handle_key(comm));
+  if (found == office.routes.routes_.end()) return MPI_SUCCESS;
   found->second->comm.store(MPI_COMM_NULL, std::memory_order_release);
-  routes.routes_.erase(found);
+  office.routes.routes_.erase(found);
   return MPI_SUCCESS;
 }
 

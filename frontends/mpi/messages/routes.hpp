@@ -48,6 +48,4 @@ class Routes {
   int keyval_ = MPI_KEYVAL_INVALID;
 };
 
-extern Routes routes;
-
 }  // namespace offpath::mpi

@@ -2,7 +2,6 @@
 // Nonblocking sends. The sender alone decides: a long message to a rank that has granted room is sent as a ticket, its
 // payload put into that room. All else is native: blocking sends wait for the receiver anyway, buffered ones are copied by
 // the library.
-#include "mpi/messages/counts.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/messages/tracked.hpp"
 #include "mpi/native/handlers.hpp"
@@ -61,16 +60,16 @@ std::optional<Office::Sending> start(const Outgoing& message, int to, bool synch
               static_cast<uint32_t>(type->ranges.size())};
     block.layout = 1;
   } else {
-    counts.native.fetch_add(1, std::memory_order_relaxed);
+    office.counts.native.fetch_add(1, std::memory_order_relaxed);
     recording::decision.why = "form";
     return std::nullopt;
   }
   std::optional<Office::Sending> started = office.start(to, synchronous, block, &layout, type->made_of());
   if (started) {
-    counts.offloaded.fetch_add(1, std::memory_order_relaxed);
-    counts.offloaded_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    office.counts.offloaded.fetch_add(1, std::memory_order_relaxed);
+    office.counts.offloaded_bytes.fetch_add(bytes, std::memory_order_relaxed);
   } else {
-    counts.native.fetch_add(1, std::memory_order_relaxed);
+    office.counts.native.fetch_add(1, std::memory_order_relaxed);
     recording::decision.why = "room";
   }
   recording::decision.offloaded = started.has_value();
@@ -79,7 +78,7 @@ std::optional<Office::Sending> start(const Outgoing& message, int to, bool synch
 
 // A ticket in place of the message; nullptr: it goes natively.
 std::unique_ptr<TicketSend> make_ticket(const Outgoing& message, bool synchronous) {
-  const RouteRef route = routes.find(message.comm);
+  const RouteRef route = office.routes.find(message.comm);
   if (route == nullptr) return nullptr;
   const int peer = route->world_rank(message.to);
   std::optional<Office::Sending> started = start(message, peer, synchronous);
@@ -110,7 +109,7 @@ int prepare_send(const void* buffer, Count count, MPI_Datatype type, int to, int
   const Outgoing message{buffer, static_cast<int64_t>(count), type, to, tag, comm};
   if (code != MPI_SUCCESS || !may_offload(message)) return code;
   try {
-    RouteRef route = routes.find(comm);
+    RouteRef route = office.routes.find(comm);
     if (route == nullptr || route->world_rank(to) < 0) return code;
     std::shared_ptr<HeldType> held;  // the application may free it
     {

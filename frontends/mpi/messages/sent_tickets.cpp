@@ -7,8 +7,6 @@
 
 namespace offpath::mpi {
 
-SentTickets sent_tickets;
-
 void SentTickets::add(MPI_Request request, std::unique_ptr<TicketBytes> ticket) noexcept {
   std::lock_guard lock(mutex_);
   try {

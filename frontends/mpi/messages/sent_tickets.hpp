@@ -32,6 +32,4 @@ class SentTickets {
   std::vector<Sent> sent_;
 };
 
-extern SentTickets sent_tickets;
-
 }  // namespace offpath::mpi

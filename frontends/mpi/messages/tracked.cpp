@@ -2,8 +2,6 @@
 #include "mpi/messages/tracked.hpp"
 
 #include "mpi/job/counters.hpp"
-#include "mpi/messages/counts.hpp"
-#include "mpi/messages/sent_tickets.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/recording/service_times.hpp"
 
@@ -21,12 +19,12 @@ TicketSend::~TicketSend() { let_go(); }
 
 void TicketSend::let_go() {
   offpath_op_free(std::exchange(sending_.op, nullptr));
-  if (ticket_sent_ != MPI_REQUEST_NULL) sent_tickets.add(ticket_sent_, std::move(ticket_));
+  if (ticket_sent_ != MPI_REQUEST_NULL) office.sent_tickets.add(ticket_sent_, std::move(ticket_));
   ticket_sent_ = MPI_REQUEST_NULL;
 }
 
 int TicketSend::post(int to, int tag, MPI_Comm comm) {
-  sent_tickets.tidy();
+  office.sent_tickets.tidy();
   const uint64_t synchronous = sending_.ticket.synchronous;
   const auto send = synchronous != 0 ? native.Issend : native.Isend;
   const auto length = static_cast<int>(ticket_length(synchronous));
@@ -56,7 +54,7 @@ bool TicketSend::advance() {
   if (recorded_ != recording::kUnrecorded) recording::record_service(recorded_, {&sending_.op, 1}, error);
   let_go();
   if (error == MPI_SUCCESS) return true;
-  counts.failed.fetch_add(1, std::memory_order_relaxed);
+  office.counts.failed.fetch_add(1, std::memory_order_relaxed);
   if (offpath_session_alive(job.session()) == 0) job.report_lost_service();
   return true;
 }
@@ -96,7 +94,7 @@ int TrackedReceive::end(MPI_Status* status) {
     const Inside inside;
     code = claim_->deliver(elements_);
     claim_->fill(status);
-    if (is_failure(code)) counts.failed.fetch_add(1, std::memory_order_relaxed);
+    if (is_failure(code)) office.counts.failed.fetch_add(1, std::memory_order_relaxed);
   }
   claim_.reset();
   matched_.reset();
@@ -119,7 +117,7 @@ PersistentReceive::PersistentReceive(MPI_Request handle, std::unique_ptr<Tracked
 int PersistentReceive::start(MPI_Request* handle) {
   if (offloader.find(current) != nullptr) return receive_.raise(MPI_ERR_REQUEST);
   KeptMessages::Posting posting;
-  auto matched = kept_messages.take(from_, tag_, receive_.route().comm.load(), &posting);
+  auto matched = office.kept_messages.take(from_, tag_, receive_.route().comm.load(), &posting);
   current = *handle;
   const int code = matched ? receive_.elements().receive(&matched->message, &current) : native.Start(handle);
   const bool concerns_us = matched || receive_.elements().hold_a_ticket();
@@ -165,7 +163,7 @@ int receive_payload(const Route& route, ReceivedElements& elements, MPI_Status* 
   const Inside inside;
   const int code = claim.deliver(elements);
   claim.fill(status);
-  if (is_failure(code)) counts.failed.fetch_add(1, std::memory_order_relaxed);
+  if (is_failure(code)) office.counts.failed.fetch_add(1, std::memory_order_relaxed);
   return code;
 }
 

@@ -7,9 +7,7 @@
 
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/messages/claim.hpp"
-#include "mpi/messages/kept.hpp"
 #include "mpi/messages/office.hpp"
-#include "mpi/messages/routes.hpp"
 #include "mpi/native/standing.hpp"
 #include "mpi/recording/decision.hpp"
 

@@ -8,8 +8,6 @@
 
 namespace offpath::mpi::recording {
 
-Callers callers;
-
 namespace {
 
 // libmpi_mpifh and libmpi_usempif08 of Open MPI; libmpichfort, libmpifort of MPICH and what comes of it.

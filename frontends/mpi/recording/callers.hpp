@@ -38,6 +38,4 @@ class Callers {
   size_t count_ = 0;
 };
 
-extern Callers callers;
-
 }  // namespace offpath::mpi::recording

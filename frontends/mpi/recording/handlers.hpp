@@ -3,7 +3,6 @@
 #pragma once
 
 #include "mpi/functions/backend.h"
-#include "mpi/recording/callers.hpp"
 #include "mpi/recording/decision.hpp"
 #include "mpi/recording/log.hpp"
 
@@ -30,16 +29,16 @@ inline bool passes() { return Inside::here() || !log.on(); }
 template <auto function>
 inline constexpr const char* called = name_of(function) + sizeof("MPI_") - 1;
 
-#define OFFPATH_CALL(name)                                          \
-  const void* const site = callers.of(__builtin_return_address(0)); \
+#define OFFPATH_CALL(name)                                              \
+  const void* const site = log.callers.of(__builtin_return_address(0)); \
   const Call call { name, log.since_start_ns(), site }
 // A call that posts an operation; `chosen`: how the log chooses it, by its call site. One that is not recorded needs no
 // times.
-#define OFFPATH_POSTING(name, chosen)                               \
-  const void* const site = callers.of(__builtin_return_address(0)); \
-  Ticket ticket;                                                    \
-  guarded([&] { ticket = log.chosen; });                            \
-  const Posting posting(ticket.operation);                          \
+#define OFFPATH_POSTING(name, chosen)                                   \
+  const void* const site = log.callers.of(__builtin_return_address(0)); \
+  Ticket ticket;                                                        \
+  guarded([&] { ticket = log.chosen; });                                \
+  const Posting posting(ticket.operation);                              \
   const Call call { name, ticket.recorded() ? log.since_start_ns() : 0, site }
 
 // Each puts its own into the table, by OFFPATH_FUNCTION_*.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The beginning and the end of a log: its file, and where that goes.
 #include "base/clock.hpp"
-#include "mpi/recording/callers.hpp"
 #include "mpi/recording/handing_in.hpp"
 #include "mpi/recording/log.hpp"
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "mpi/native/native.hpp"
+#include "mpi/recording/callers.hpp"
 #include "mpi/recording/decision.hpp"
 #include "mpi/recording/layer.hpp"
 #include "mpi/recording/part.hpp"
@@ -95,6 +96,8 @@ class Log {
   void remember_window(MPI_Win window, MPI_Comm comm);
   void forget_window(MPI_Win window);
   void forget_communicator(MPI_Comm comm);
+
+  Callers callers;
 
  private:
   struct Communicator {

@@ -79,13 +79,13 @@ int start(MPI_Request* request, const char* name, const void* site) {
 
 int Start(MPI_Request* request) {
   if (passes()) return next.Start(request);
-  return start(request, called<&Native::Start>, callers.of(__builtin_return_address(0)));
+  return start(request, called<&Native::Start>, log.callers.of(__builtin_return_address(0)));
 }
 
 // One by one, so that each operation has its number.
 int Startall(int count, MPI_Request* requests) {
   if (passes()) return next.Startall(count, requests);
-  const void* const site = callers.of(__builtin_return_address(0));
+  const void* const site = log.callers.of(__builtin_return_address(0));
   int code = MPI_SUCCESS;
   for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = start(&requests[i], called<&Native::Startall>, site);
   return code;

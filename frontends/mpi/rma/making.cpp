@@ -3,7 +3,6 @@
 #include "mpi/job/job.hpp"
 #include "mpi/native/handlers.hpp"
 #include "mpi/rma/lending.hpp"
-#include "mpi/rma/window_memory.hpp"
 #include "mpi/rma/windows.hpp"
 
 #include <algorithm>
@@ -168,7 +167,7 @@ bool allocate_here(Create create, const Plan& plan, MPI_Aint bytes, Unit unit, M
     take_back(memory);
     return false;
   }
-  window_memory.lent(*win, memory);
+  windows.memory.lent(*win, memory);
   *static_cast<void**>(base) = memory;
   return true;
 }
@@ -188,17 +187,17 @@ int allocate(Create create, Allocate allocate_natively, MPI_Aint bytes, Unit uni
   if (code != MPI_SUCCESS) return code;
   void* const memory = *static_cast<void**>(base);
   if (!here) {
-    window_memory.keep(memory, bytes);
-    window_memory.kept(code, *win, memory, bytes);
+    windows.memory.keep(memory, bytes);
+    windows.memory.kept(code, *win, memory, bytes);
   }
   return adopt(code, comm, plan, info, {memory, bytes, unit, false}, win);
 }
 
 template <typename Unit, typename Create>
 int create(Create create_natively, void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  window_memory.keep(base, bytes);
+  windows.memory.keep(base, bytes);
   const int code = create_natively(base, bytes, unit, info, comm, win);
-  window_memory.kept(code, code == MPI_SUCCESS ? *win : MPI_WIN_NULL, base, bytes);
+  windows.memory.kept(code, code == MPI_SUCCESS ? *win : MPI_WIN_NULL, base, bytes);
   return adopt(code, comm, std::nullopt, info, {base, bytes, unit, false}, win);
 }
 
@@ -226,7 +225,7 @@ int Win_allocate_c(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, v
 int Win_get_attr(MPI_Win win, int key, void* value, int* found) {
   static int allocated = MPI_WIN_FLAVOR_ALLOCATE;
   const int code = native.Win_get_attr(win, key, value, found);
-  if (code == MPI_SUCCESS && key == MPI_WIN_CREATE_FLAVOR && *found != 0 && window_memory.is_lent(win))
+  if (code == MPI_SUCCESS && key == MPI_WIN_CREATE_FLAVOR && *found != 0 && windows.memory.is_lent(win))
     *static_cast<int**>(value) = &allocated;
   return code;
 }

@@ -9,8 +9,6 @@
 
 namespace offpath::mpi {
 
-WindowMemory window_memory;
-
 namespace {
 
 bool counts(const void* base, MPI_Aint bytes) { return job.active() && base != nullptr && bytes > 0; }

@@ -38,6 +38,4 @@ class WindowMemory {
   std::vector<Part> parts_;
 };
 
-extern WindowMemory window_memory;
-
 }  // namespace offpath::mpi

@@ -4,7 +4,6 @@
 #include "mpi/job/job.hpp"
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/handlers.hpp"
-#include "mpi/rma/window_memory.hpp"
 
 #include <algorithm>
 
@@ -72,7 +71,7 @@ namespace {
 int free_natively(MPI_Win* win) {
   const MPI_Win handle = win == nullptr ? MPI_WIN_NULL : *win;
   const int code = native.Win_free(win);
-  if (code == MPI_SUCCESS) window_memory.free(handle);
+  if (code == MPI_SUCCESS) windows.memory.free(handle);
   return code;
 }
 
@@ -89,9 +88,9 @@ int Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   constexpr const char* kCall = name_of(&Native::Win_attach);
   OffloadedWindow* const window = windows.find(win);
   if (window == nullptr) {
-    window_memory.keep(base, size);
+    windows.memory.keep(base, size);
     const int code = native.Win_attach(win, base, size);
-    window_memory.kept(code, win, base, size);
+    windows.memory.kept(code, win, base, size);
     return code;
   }
   if (!window->dynamic()) return window->raise(kCall, MPI_ERR_RMA_FLAVOR);
@@ -105,7 +104,7 @@ int Win_detach(MPI_Win win, const void* base) {
   OffloadedWindow* const window = windows.find(win);
   if (window == nullptr) {
     const int code = native.Win_detach(win, base);
-    if (code == MPI_SUCCESS) window_memory.detach(win, base);
+    if (code == MPI_SUCCESS) windows.memory.detach(win, base);
     return code;
   }
   if (!window->dynamic()) return window->raise(kCall, MPI_ERR_RMA_FLAVOR);

@@ -8,6 +8,7 @@
 #include "mpi/native/handle_table.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/rma/offloaded_window.hpp"
+#include "mpi/rma/window_memory.hpp"
 
 #include <mpi.h>
 
@@ -45,6 +46,8 @@ class Windows {
   void clear();
   WindowTotals& totals() { return totals_; }
   const WindowTotals& totals() const { return totals_; }
+
+  WindowMemory memory;
 
  private:
   void count_ended(const OffloadedWindow& window);

@@ -32,6 +32,4 @@ class Learned {
   std::map<std::string, Entry> entries_;
 };
 
-extern Learned learned;
-
 }  // namespace offpath::mpi

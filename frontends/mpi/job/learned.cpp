@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "mpi/adapt/learned.hpp"
+#include "mpi/job/learned.hpp"
 
 namespace offpath::mpi {
-
-Learned learned;
 
 void Learned::add(policy::Collective collective, uint32_t bits, uint32_t nodes, const policy::Adaptation& adaptation) {
   using policy::Path;
