@@ -79,6 +79,7 @@ def test_every_variable_in_the_documents_is_listed(document):
     """Or it is a name of the C API, of the build, or of the tests."""
     others = "".join(file.read_text() for file in [ROOT / "CMakeLists.txt", *ROOT.glob("include/offpath/*.h")])
     others += "".join(f" OFFPATH_{name}" for table in ("statuses", "remote_kinds") for name in words.numbers(table))
+    others += "".join(f" OFFPATH_TASK_{name}" for name in words.numbers("task_accesses"))
     for name in set(re.findall(r"\bOFFPATH_[A-Z_]*[A-Z]\b(?![*_])", document.read_text())):
         known = name in LISTED or name.startswith(("OFFPATH_UCX", "OFFPATH_TEST")) or re.search(rf"\b{name}\b", others)
         assert known, f"{document.name}: nobody reads {name}"

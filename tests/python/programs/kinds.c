@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   int rank, size, value = 1, sum = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const int next = (rank + 1) % size, last = (rank + size - 1) % size, bytes = 1 << 20;
+  const int next = (rank + 1) % size, last = (rank + size - 1) % size, bytes = 512 << 10;
   char* send = calloc(2, (size_t)bytes);
   for (int i = 0; i < 2; ++i) {
     MPI_Request request;
