@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from offpath.base.errors import UserError
 from offpath.bench import measuring, placements
 from offpath.bench.kit import options
+from offpath.bench.kit.peers import OWN_THREADS
 from offpath.bench.measuring import ALONE, CORES, PROTECTIONS, Peer
 from offpath.launch import progress
 from offpath.launch.mpis import MPICH, OPENMPI, TITLES
 
 # The MPI's own progress thread, on the rank's core as Offpath's service is. The program stays as it is.
+_ASYNC, _THREAD, _YIELDS = OWN_THREADS
 THREADS = (
     # Without a core of its own, MPICH's must not spin on the rank's.
-    Peer("async", env={**progress.VARIABLES[MPICH], "OFFPATH_LAB_YIELD": "1"}, only_mpi=MPICH),
-    Peer("thread", env=progress.VARIABLES[OPENMPI], only_mpi=OPENMPI),
-    Peer("thread-yield", env={**progress.VARIABLES[OPENMPI], "OMPI_MCA_mpi_yield_when_idle": "1"}, only_mpi=OPENMPI),
+    Peer(_ASYNC, env={**progress.VARIABLES[MPICH], "OFFPATH_LAB_YIELD": "1"}, only_mpi=MPICH),
+    Peer(_THREAD, env=progress.VARIABLES[OPENMPI], only_mpi=OPENMPI),
+    Peer(_YIELDS, env={**progress.VARIABLES[OPENMPI], "OMPI_MCA_mpi_yield_when_idle": "1"}, only_mpi=OPENMPI),
 )
 PEERS = (ALONE.name, "tests", *(peer.name for peer in THREADS), *PROTECTIONS, "offpath")
 USUAL = "host,tests,async,thread"
@@ -49,8 +51,8 @@ def threads(names: Sequence[str]) -> tuple[Peer, ...]:
 def chosen(
     text: str | None, kinds: Sequence[str], tests: int, policy: str | None, places: Sequence[str] = (CORES,)
 ) -> tuple[Peer, ...]:
-    """The MPI alone, which sets the work, then those in "tests,async", then Offpath at each of the places, and with
-    another protection of the network."""
+    """The MPI alone, which sets the work, then tests and threads that were asked for, then Offpath at each of the
+    places, and with another protection of the network."""
     found = names(text, kinds, PEERS, USUAL)
     tested = (Peer("tests", arguments=("--tests", str(tests))),) if "tests" in found else ()
     offpath = measuring.offpath_peer(policy)
