@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A PETSc program that knows nothing of Offpath: a 1-D Laplacian, plus -shift S on the diagonal, solved -solves N times
- * (the second from what the first found, if -guess). -poison puts a NaN into the right-hand side. -kill ITERATION ends
- * every service whose command line names -service TEXT, from a monitor, as a crash would. */
+ * (the second from what the first found, if -guess). The right-hand side is -right R (1); -poison puts a NaN into it.
+ * -kill ITERATION ends every service whose command line names -service TEXT, from a monitor, as a crash would. */
 #define _GNU_SOURCE
 #include <petscksp.h>
 
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   Vec b, x, residual;
   KSP ksp;
   PetscInt rows = 300, solves = 1, iterations;
-  PetscReal shift = 0, norm, reference;
+  PetscReal shift = 0, right = 1, norm, reference;
   PetscBool nan = PETSC_FALSE, guess = PETSC_FALSE;
   KSPConvergedReason reason;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -69,13 +69,14 @@ int main(int argc, char** argv) {
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-solves", &solves, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-kill", &kill_at, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &shift, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-right", &right, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-poison", &nan, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-guess", &guess, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-service", service, sizeof(service), NULL));
   PetscCall(make_matrix(rows, shift, &matrix));
   PetscCall(MatCreateVecs(matrix, &x, &b));
   PetscCall(VecDuplicate(b, &residual));
-  PetscCall(VecSet(b, 1));
+  PetscCall(VecSet(b, right));
   if (nan) PetscCall(VecSetValue(b, 0, NAN, INSERT_VALUES));
   PetscCall(VecAssemblyBegin(b));
   PetscCall(VecAssemblyEnd(b));

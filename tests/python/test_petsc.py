@@ -127,6 +127,14 @@ def test_breakdowns_end_with_petscs_reasons(solver):
         assert results(run(ranks, [*argv, "-poison"]))[0][1] == "DIVERGED_NANORINF"
 
 
+@pytest.mark.grid(1)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_residual_of_zero_is_convergence_without_a_norm_too(solver):
+    argv = [solve_program(), *plugin(), "-ksp_type", solver, "-pc_type", "none", "-ksp_norm_type", "none"]
+    for ranks in (1, 2):
+        assert results(run(ranks, [*argv, "-right", "0"]))[0][:2] == (0, "CONVERGED_ATOL")
+
+
 @pytest.mark.grid(2)
 @pytest.mark.parametrize("ranks", (1, 2))
 @pytest.mark.parametrize("solver", SOLVERS)
