@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench wire` and the program that it runs on two nodes."""
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 from conftest import assert_one_line_error, offpath, requires_root
@@ -10,6 +15,7 @@ from offpath.base.paths import paths
 from offpath.bench import wire_cost
 from offpath.bench.kit import trust
 from offpath.places.comparison import LoopbackPlace
+from test_top import eventually
 
 
 def run_pair(*options):
@@ -26,6 +32,30 @@ def run_pair(*options):
         done = subprocess.run(connects, capture_output=True, text=True, timeout=60)
     assert (listener.returncode, done.returncode) == (0, 0), done.stderr
     return json.loads(done.stdout)
+
+
+def test_who_computes_is_waited_for_where_others_have_the_core():
+    """Before, no work done alone made every share of it meaningless. The first wait of both is for each other."""
+    program, options = str(paths().tool("offpath-wire")), ("--sizes", "65536", "--milliseconds", "20")
+    talks = {"stdout": subprocess.PIPE, "text": True}
+    with contextlib.ExitStack() as started:
+
+        def start(*arguments):
+            process = started.enter_context(subprocess.Popen([program, *arguments, *options], **talks))
+            started.callback(process.kill)
+            return process
+
+        listener = start("--listen", "127.0.0.1:0")
+        port = listener.stdout.readline().removeprefix(wire_cost.LISTENING).strip()
+        listener.send_signal(signal.SIGSTOP)
+        connector = start("--connect", f"127.0.0.1:{port}")
+        computes = int(eventually(Path(f"/proc/{connector.pid}/task/{connector.pid}/children").read_text))
+        os.kill(computes, signal.SIGSTOP)
+        listener.send_signal(signal.SIGCONT)
+        time.sleep(0.3)  # the time in which it is to work alone is over
+        os.kill(computes, signal.SIGCONT)
+        (row,) = json.loads(connector.communicate(timeout=60)[0])
+    assert_makes_sense(row)
 
 
 def assert_makes_sense(row):
