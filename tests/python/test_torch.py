@@ -36,6 +36,10 @@ def test_a_rank_that_dies_is_an_error_of_the_others():
         assert f"rank {rank}: " in said[rank] and "lost" in said[rank]
 
 
+def test_a_program_may_end_while_works_are_not_over():
+    assert [words.splitlines() for words in run_ranks("torch_leaves.py", 2)] == [[f"rank {r}: left"] for r in range(2)]
+
+
 def test_executors_make_batches_and_validations_as_the_program_would(tmp_path):
     assert run_ranks("torch_training.py", 1, str(tmp_path)) == ["the same\n"]
 

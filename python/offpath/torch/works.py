@@ -105,7 +105,11 @@ _held: set[Work] = set()
 
 
 class _Completer:
-    """Tells futures: a thread that lives while there are some, and sleeps in the wait for the oldest."""
+    """Tells futures: a thread that lives while there are some, and sleeps in the wait for the oldest.
+
+    It is no daemon: one that the interpreter's end meets inside torch ends the whole process (std::terminate). Works
+    that are not over when the program ends are left after a slice.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -117,12 +121,12 @@ class _Completer:
             self._works.append(work)
             if not self._runs:
                 self._runs = True
-                threading.Thread(target=self._run, name="offpath-torch", daemon=True).start()
+                threading.Thread(target=self._run, name="offpath-torch", daemon=False).start()
 
     def _run(self) -> None:
         while True:
             with self._lock:
-                if not self._works:
+                if not self._works or not threading.main_thread().is_alive():
                     self._runs = False
                     return
                 work = self._works[0]
