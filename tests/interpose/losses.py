@@ -172,7 +172,7 @@ def lost_blocked(s):
 
 def killed_at_random(s, seeds):
     """Random programs that block in native calls, each killed at a random moment. Nobody gives up within this test."""
-    longest = 0.0
+    longest, failures = 0.0, 0
     for seed in seeds:
         ready, go = f"{s.folder}/ready-{seed}", f"{s.folder}/go-{seed}"
         changes = {**FORCED, "LOST_READY": ready, "LOST_GO": go, "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
@@ -191,8 +191,9 @@ def killed_at_random(s, seeds):
             end_group(process)
         check(other.status == 0 and "after the loss: ok" in other.out, f"seed {seed}, {ranks} ranks: {other}")
         check(len(other.warnings()) == 1, f"seed {seed}: not exactly one warning: {other}")
+        failures += int(re.search(r"failed (\d+),", other.out)[1]) > 0
         longest = max(longest, float(re.search(r"longest wait ([\d.]+)", other.out)[1]))
-    print(f"killed {len(seeds)} services, longest wait {longest:.3f} s")
+    print(f"killed {len(seeds)} services, {failures} runs with errors, longest wait {longest:.3f} s")
 
 
 def lost_random(s):

@@ -164,11 +164,17 @@ int Side::unpack_from(const std::byte* staging, MPI_Comm comm) const {
   return MPI_SUCCESS;
 }
 
-void Side::send(Share share, const std::byte* staging, int tag, MPI_Comm comm, NativeRequests* requests) const {
+bool Side::all_from(Share share, const Chosen& peers) const {
+  return std::all_of(blocks_.begin(), blocks_.end(),
+                     [&](const Block& block) { return block.share != share || peers(block.peer); });
+}
+
+void Side::send(Share share, const Chosen& peers, const std::byte* staging, int tag, MPI_Comm comm,
+                NativeRequests* requests) const {
   for (const Block& block : blocks_) {
     const std::byte* const staged = staging;
     if (block.staged) staging += block.bytes;
-    if (block.share != share) continue;
+    if (block.share != share || !peers(block.peer)) continue;
     const HeldType& type = types_[block.type];
     const auto peer = static_cast<int>(block.peer);
     requests->start([&](MPI_Request* request) {
@@ -181,9 +187,9 @@ void Side::send(Share share, const std::byte* staging, int tag, MPI_Comm comm, N
   }
 }
 
-void Side::receive(Share share, int tag, MPI_Comm comm, NativeRequests* requests) const {
+void Side::receive(Share share, const Chosen& peers, int tag, MPI_Comm comm, NativeRequests* requests) const {
   for (const Block& block : blocks_) {
-    if (block.share != share) continue;
+    if (block.share != share || !peers(block.peer)) continue;
     requests->start([&](MPI_Request* request) {
       const Elements all(block.elements, types_[block.type].handle());
       if (all.code() != MPI_SUCCESS) return all.code();

@@ -14,12 +14,17 @@
 #include <offpath/offpath.h>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace offpath::mpi {
 
 // How a block gets to the other side.
 enum class Share : uint8_t { service, host };
+
+// Which ranks.
+using Chosen = std::function<bool(uint32_t peer)>;
+inline bool all_peers(uint32_t) { return true; }
 
 // Where block number `index` of the stated ones begins, elements of that extent.
 uintptr_t address_of(const Stated& stated, int index, int64_t extent_bytes);
@@ -56,9 +61,12 @@ class Side {
   int pack_into(std::byte* staging, MPI_Comm comm) const;
   int unpack_from(const std::byte* staging, MPI_Comm comm) const;
   // Starts a message for each block of that share: to its peer, from staging memory where the block is staged; or from
-  // its peer, into the user's memory. `comm` returns errors.
-  void send(Share share, const std::byte* staging, int tag, MPI_Comm comm, NativeRequests* requests) const;
-  void receive(Share share, int tag, MPI_Comm comm, NativeRequests* requests) const;
+  // its peer, into the user's memory. With those peers alone. `comm` returns errors.
+  void send(Share share, const Chosen& peers, const std::byte* staging, int tag, MPI_Comm comm,
+            NativeRequests* requests) const;
+  void receive(Share share, const Chosen& peers, int tag, MPI_Comm comm, NativeRequests* requests) const;
+  // Whether all blocks of that share are of those peers.
+  bool all_from(Share share, const Chosen& peers) const;
   // What all its types are made of, if that is one thing.
   offpath_element_t made_of() const;
   // Appends the blocks of the service's share, and the layouts they refer to. The layouts' ranges stay here.

@@ -4,12 +4,13 @@
 #include "mpi/lanes/tags.hpp"
 #include "mpi/native/native.hpp"
 
-#include <algorithm>
-
 namespace offpath::mpi {
 
-void Cut::combine(const Word& word) {
-  combined_.begun = std::max(combined_.begun, word.begun);
+void Cut::combine(const Word& word, int source) {
+  heard_.resize(static_cast<size_t>(size_));
+  told_.resize(static_cast<size_t>(size_));
+  told_[static_cast<size_t>(source)] = word.told;
+  combined_.told.add(word.told);
   combined_.gave_up |= word.gave_up;
   combined_.own_lost |= word.own_lost;
   if (attach::says_more(word.parting, combined_.parting)) combined_.parting = word.parting;
@@ -23,8 +24,7 @@ bool Cut::listen() {
     Word word;
     const int source = status.MPI_SOURCE;
     if (native.Recv(&word, sizeof(word), MPI_BYTE, source, kWordTag, shadow_, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
-    combine(word);
-    if (heard_.empty()) heard_.resize(static_cast<size_t>(size_));
+    combine(word, source);
     if (heard_[static_cast<size_t>(source)]) continue;  // a rank's farewell after its word
     heard_[static_cast<size_t>(source)] = true;
     ++heard_count_;
@@ -46,14 +46,14 @@ void Cut::say(const Word& own, Clock::time_point now) {
   said_ = true;
   since_ = now;
   own_ = own;
-  combine(own_);
+  combine(own_, rank_);
   send_to_all(own_);
 }
 
 void Cut::give_up() {
   farewell_ = own_;
   farewell_.gave_up = 1;
-  combine(farewell_);
+  combine(farewell_, rank_);
   send_to_all(farewell_);
 }
 

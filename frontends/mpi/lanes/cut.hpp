@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the ranks of a lane agree where to go on natively after a service was lost.
+// How the ranks of a lane agree what becomes of its operations after a service was lost (docs/design/0044-recovery.md).
 //
-// Every rank says one word to every other, once it knows of the loss (from its service, or from another's word): how
-// many of its operations must not be done again, because its service is the lost one and had begun them, or because
-// they ended there. The words are sent once and never changed, so all ranks decide from the same ones: the cut is the
-// largest number said. Operations below it that are not done are errors; those from the cut on are issued natively by
-// all ranks that have a part in them, also where a living service still finishes one after the word was said.
+// Every rank says one word to every other, once it knows of the loss (from its service, or from another's word): of which
+// operations it has told its program the end. The words are sent once and never changed, so all ranks decide from the same
+// ones: what nobody has told is done again, natively, by all that have a part in it, also where a living service still
+// finishes it after the word was said. What somebody has told stands: its inputs may be gone.
 // A rank that waits for the words longer than the configured time gives up and says so: all ranks then fail what is
 // left. Words are small eager messages on the shadow communicator: saying one never waits for anybody.
 //
@@ -13,6 +12,7 @@
 #pragma once
 
 #include "attach/loss.hpp"
+#include "mpi/lanes/told.hpp"
 
 #include <mpi.h>
 
@@ -25,7 +25,7 @@ namespace offpath::mpi {
 using attach::Parting;
 
 struct Word {
-  uint64_t begun = 0;
+  Told told;
   uint64_t gave_up = 0;
   uint64_t own_lost = 0;  // who says it has lost its own service, and has warned of it
   Parting parting;
@@ -37,9 +37,9 @@ class Cut {
 
   Cut(MPI_Comm shadow, int rank, int size) : shadow_(shadow), rank_(rank), size_(size) {}
 
-  // Receives what has arrived. Returns true if any word was heard so far.
+  // Receives what has arrived. Returns true if any word was heard so far. May throw bad_alloc.
   bool listen();
-  // Says our own word. Once.
+  // Says our own word. Once. May throw bad_alloc.
   void say(const Word& own, Clock::time_point now);
   void give_up();
 
@@ -47,21 +47,23 @@ class Cut {
   bool decided() const { return said_ && heard_count_ == size_ - 1; }
   bool given_up() const { return combined_.gave_up != 0; }
   bool late(Clock::time_point now, Clock::duration limit) const { return said_ && !decided() && now - since_ > limit; }
-  const Word& own() const { return own_; }
-  uint64_t cut() const { return combined_.begun; }
+  // Once decided: whether anybody, or that rank, had told its program of it.
+  bool told(uint64_t sequence) const { return combined_.told.has(sequence); }
+  bool told_by(uint32_t rank, uint64_t sequence) const { return told_[rank].has(sequence); }
   // The losses that ranks have told.
   const Word& heard() const { return combined_; }
 
  private:
   void send_to_all(const Word& word);
-  void combine(const Word& word);
+  void combine(const Word& word, int source);
 
   MPI_Comm shadow_;
   int rank_;
   int size_;
   bool said_ = false;
   int heard_count_ = 0;
-  std::vector<bool> heard_;
+  std::vector<bool> heard_;  // by rank, as the next one; empty: nothing so far
+  std::vector<Told> told_;
   Clock::time_point since_{};
   Word own_;
   Word farewell_;

@@ -46,9 +46,8 @@ int Lane::raise(int code) const {
 Lane::Route Lane::route(const Call& call) {
   // The messages of what goes pairwise are started whatever becomes of the service: the other ends wait for them.
   if (call.pairwise || phase_ == Phase::offloading || phase_ == Phase::cutting) return Route::lane;
-  // What is below the cut other ranks have given up.
-  const bool below_cut = phase_ == Phase::settled && next_sequence_ < cut_.cut();
-  if (below_cut || (phase_ == Phase::settled && !nothing_holds_up())) return Route::lane;
+  // What another rank has told its program of cannot be done without it.
+  if (phase_ == Phase::settled && (cut_.told(next_sequence_) || !nothing_holds_up())) return Route::lane;
   ++next_sequence_;
   return phase_ == Phase::dead ? Route::error : Route::shadow;
 }
@@ -56,8 +55,7 @@ Lane::Route Lane::route(const Call& call) {
 bool Lane::holds_up(const PostedCall& operation) const {
   if (operation.state >= PostedState::ended || operation.state == PostedState::deferred) return false;
   if (phase_ == Phase::offloading) return operation.state != PostedState::posted;
-  // Operations below the cut are never issued natively.
-  return phase_ != Phase::settled || operation.sequence >= cut_.cut();
+  return phase_ != Phase::settled || is_done_again(operation.sequence);
 }
 
 bool Lane::nothing_holds_up() const {
@@ -79,8 +77,8 @@ void Lane::start(PostedCall& operation) {
   operation.sequence = next_sequence_++;
   operation.state = PostedState::queued;
   operation.start_messages(shadow_);
-  if (!operation.call->uses_service()) return offloader.end(operation, MPI_SUCCESS);
   ++shares_;
+  if (!operation.call->uses_service()) return end(operation, MPI_SUCCESS);
   step(operation);
 }
 
@@ -160,6 +158,7 @@ void Lane::try_post(PostedCall& operation) {
 
 void Lane::end(PostedCall& operation, int error) {
   --shares_;
+  told_.note(operation.sequence);
   offloader.end(operation, error);
 }
 
@@ -213,7 +212,7 @@ void Lane::step(PostedCall& operation) {
     if (phase_ == Phase::dead) {
       fail_lost(operation, Failure::no_agreement);
     } else if (may_issue_) {
-      end(operation, operation.reissue(shadow_));
+      reissue(operation);
     }
   }
   if (holds_up(operation)) may_issue_ = false;
@@ -222,30 +221,22 @@ void Lane::step(PostedCall& operation) {
 void Lane::step_posted(PostedCall& operation) {
   // Helping (copying the own block) is due whenever the application tests or waits: nobody else may do it.
   const offpath_status_t status = offpath_op_help(operation.op);
-  if (status == OFFPATH_OK && phase_ == Phase::offloading) {
-    finish_done(operation);
-  } else if (status == OFFPATH_OK) {
-    // Too late to count for the cut: whether it stands is up to the others.
-    operation.status = OFFPATH_OK;
-    step_unfinished(operation);
-  } else if (lost_status(status)) {
+  if (status == OFFPATH_IN_PROGRESS) {
+    if (phase_ == Phase::dead) fail_lost(operation, Failure::no_agreement);
+  } else if (phase_ != Phase::offloading || lost_status(status) || service_->broken()) {
+    // Whether it stands is up to all: a result that is here now may not be everywhere.
     operation.status = status;
     operation.state = PostedState::unfinished;
     begin_cut();
     step_unfinished(operation);
-  } else if (status != OFFPATH_IN_PROGRESS) {
-    ended_through_ = std::max(ended_through_, operation.sequence + 1);
+  } else if (status == OFFPATH_OK) {
+    finish_done(operation);
+  } else {
     const int code = offloader.errors().code_for(status);
     end(operation, code == MPI_SUCCESS ? operation.deliver(shadow_) : code);
-  } else if (phase_ == Phase::dead) {
-    fail_lost(operation, Failure::no_agreement);
   }
 }
 
-void Lane::finish_done(PostedCall& operation) {
-  const int code = operation.deliver(shadow_);
-  ended_through_ = std::max(ended_through_, operation.sequence + 1);
-  end(operation, code);
-}
+void Lane::finish_done(PostedCall& operation) { end(operation, operation.deliver(shadow_)); }
 
 }  // namespace offpath::mpi

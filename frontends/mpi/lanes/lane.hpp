@@ -3,7 +3,7 @@
 // or done natively behind the application's back, and the operations under way. A persistent collective has one of its
 // own, as it may be started in another order on every rank.
 //
-// Phases: offloading -> cutting (a service was lost, the ranks agree where to go on) -> settled (terminal; operations
+// Phases: offloading -> cutting (a service was lost, the ranks agree what is done again) -> settled (terminal; operations
 // go natively to the shadow communicator, as the ranks do not learn of the cut at the same moment) or -> dead
 // (terminal; the ranks could not agree, operations are errors).
 //
@@ -109,6 +109,10 @@ class Lane {
   void step_posted(PostedCall& operation);
   void step_unfinished(PostedCall& operation);
   void finish_done(PostedCall& operation);
+  void reissue(PostedCall& operation);
+  Failure own_failure() const { return own_lost_ ? Failure::service_lost : Failure::peer_lost; }
+  // All ranks with a part in it do it natively, in the order of their sequences.
+  bool is_done_again(uint64_t sequence) const { return phase_ == Phase::settled && !cut_.told(sequence); }
   void begin_cut();
   Word own_word() const;
   // When all words have come.
@@ -135,7 +139,7 @@ class Lane {
   bool own_lost_ = false;
   std::deque<PostedCall*> operations_;  // unfinished ones, as posted; those with a sequence in its order
   uint64_t next_sequence_ = 0;
-  uint64_t ended_through_ = 0;     // one more than the highest sequence that ended at the service by itself
+  Told told_;
   uint64_t service_sequence_ = 0;  // of the next operation, as the service's team counts
   uint32_t shares_ = 0;            // operations that have not ended at the service
   uint32_t rounds_ = 0;

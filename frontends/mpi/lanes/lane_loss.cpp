@@ -5,8 +5,6 @@
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/native.hpp"
 
-#include <algorithm>
-
 namespace offpath::mpi {
 
 void Lane::begin_cut() {
@@ -20,7 +18,7 @@ void Lane::begin_cut() {
 
 Word Lane::own_word() const {
   Word word;
-  word.begun = own_lost_ ? std::max(ended_through_, service_->started()) : ended_through_;
+  word.told = told_;
   word.own_lost = own_lost_ ? 1 : 0;
   if (!own_lost_) word.parting = service_->parting();
   return word;
@@ -57,22 +55,31 @@ void Lane::respond() {
 void Lane::step_unfinished(PostedCall& operation) {
   operation.state = PostedState::unfinished;
   const bool done = operation.status == OFFPATH_OK;
-  // Of services that have lost each other one may have begun what another has not: the cut is the same for all.
   if (operation.status == OFFPATH_ERR_PEER_LOST && service_->lost_process()) {
     fail_lost(operation, Failure::peer_lost);
-  } else if (operation.sequence < cut_.own().begun || (phase_ == Phase::settled && operation.sequence < cut_.cut())) {
-    if (done)
-      finish_done(operation);
-    else
-      fail_lost(operation, own_lost_ ? Failure::service_lost : Failure::peer_lost);
-  } else if (phase_ == Phase::settled) {
+  } else if (phase_ == Phase::settled && (operation.call->pairwise || !cut_.told(operation.sequence))) {
     operation.state = PostedState::reissue;
-  } else if (phase_ == Phase::dead) {
+  } else if (phase_ == Phase::settled || phase_ == Phase::dead) {
     if (done)
       finish_done(operation);
     else
-      fail_lost(operation, Failure::no_agreement);
+      fail_lost(operation, phase_ == Phase::dead ? Failure::no_agreement : own_failure());
   }
+}
+
+// Nothing is at the service any more.
+void Lane::reissue(PostedCall& operation) {
+  if (!operation.call->pairwise) return end(operation, operation.reissue(shadow_));
+  // Each block for itself. A rank that has told its program of the end neither sends again nor takes.
+  const auto takes_part = [this, &operation](uint32_t peer) { return !cut_.told_by(peer, operation.sequence); };
+  const bool is_here = operation.status == OFFPATH_OK;
+  if (!is_here && !operation.call->recv.all_from(Share::service, takes_part)) {
+    operation.exchange_again(takes_part, shadow_);
+    return fail_lost(operation, own_failure());
+  }
+  const int code = is_here ? operation.deliver(shadow_) : MPI_SUCCESS;
+  operation.exchange_again(takes_part, shadow_);
+  end(operation, code);
 }
 
 void Lane::fail_lost(PostedCall& operation, Failure failure) {

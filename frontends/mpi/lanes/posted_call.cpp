@@ -39,17 +39,13 @@ offpath_status_t PostedCall::post(offpath_team_t* handle) {
 
 int PostedCall::deliver(MPI_Comm comm) { return call->recv.unpack_from(recv_staging.get(), comm); }
 
-void PostedCall::exchange(Share share, MPI_Comm comm) {
+void PostedCall::exchange(Share share, MPI_Comm comm, const Chosen& peers) {
   const int tag = block_tag(sequence, share);
-  call->recv.receive(share, tag, comm, &natives);
-  call->send.send(share, send_staging.get(), tag, comm, &natives);
+  call->recv.receive(share, peers, tag, comm, &natives);
+  call->send.send(share, peers, send_staging.get(), tag, comm, &natives);
 }
 
 int PostedCall::reissue(MPI_Comm comm) {
-  if (call->pairwise) {
-    exchange(Share::service, comm);
-    return MPI_SUCCESS;
-  }
   if (call->in_place) {
     const int code = call->send.unpack_from(send_staging.get(), comm);
     if (code != MPI_SUCCESS) return code;

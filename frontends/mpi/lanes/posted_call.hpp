@@ -46,8 +46,10 @@ struct PostedCall : Generalized {
   int deliver(MPI_Comm comm);
   // Issues it natively.
   void issue(MPI_Comm comm);
-  // Issues the service's share natively after all. MPI error code.
+  // Issues the service's share natively after all. Not pairwise. MPI error code.
   int reissue(MPI_Comm comm);
+  // Pairwise: the service's share with those ranks.
+  void exchange_again(const Chosen& peers, MPI_Comm comm) { exchange(Share::service, comm, peers); }
   // Leaves staging memory to the service, which may still use it.
   void abandon_staging();
   // Lets go of what only an unfinished operation needs, `call` too; then no native call is needed to delete it.
@@ -72,7 +74,7 @@ struct PostedCall : Generalized {
   uint64_t recorded = recording::decision.operation;
 
  private:
-  void exchange(Share share, MPI_Comm comm);
+  void exchange(Share share, MPI_Comm comm, const Chosen& peers = all_peers);
 };
 
 }  // namespace offpath::mpi

@@ -61,9 +61,4 @@ bool ServiceTeam::lost_process() const {
   return std::find(lost.begin(), lost.end(), OFFPATH_LOSS_PROCESS) != lost.end();
 }
 
-uint64_t ServiceTeam::started() const {
-  const offpath_team_t* const lane = get();
-  return lane == nullptr ? 0 : offpath_team_started(lane);
-}
-
 }  // namespace offpath::mpi

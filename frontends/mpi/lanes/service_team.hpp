@@ -41,8 +41,6 @@ class ServiceTeam {
   Parting parting() const;
   // A member's process is known to be lost.
   bool lost_process() const;
-  // Operations that this rank's service has begun.
-  uint64_t started() const;
 
  private:
   // How each member is known to be lost, as an offpath_loss_t.
