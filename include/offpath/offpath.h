@@ -262,6 +262,15 @@ typedef enum offpath_element {
 #include <offpath/words/elements.def>
 } offpath_element_t;
 
+/* When an operation ends whose part at this member is done. The same on all members of the team. Who may have to do it
+ * again after a service is lost wants to know that nobody needs its send blocks any more. What had arrived when a service was
+ * lost ends with OFFPATH_OK, and offpath_team_broken says that others may not have theirs. */
+typedef enum offpath_ends {
+  OFFPATH_ENDS_ALONE = 0,
+  OFFPATH_ENDS_TOGETHER = 1, /* when the receive blocks of all members are complete; all of them post it */
+  OFFPATH_ENDS_BY_PAIRS = 2  /* when those of all members that get a block of this one are */
+} offpath_ends_t;
+
 typedef struct offpath_collective_params {
   uint32_t struct_bytes; /* sizeof(offpath_collective_t) */
   offpath_collective_kind_t kind;
@@ -277,6 +286,7 @@ typedef struct offpath_collective_params {
   const uint64_t* counts_bytes; /* reduce_scatter: size entries, same on all members */
   const offpath_layout_t* layouts;
   uint32_t layouts_count;
+  offpath_ends_t ends;
 } offpath_collective_t;
 
 /* Posts one operation. All descriptions are copied before the call returns; the memory the blocks name belongs to the

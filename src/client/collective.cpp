@@ -30,6 +30,8 @@ offpath_status_t post_collective(offpath_team& team, const offpath_collective_t&
     op->flags |= session::kOwnBlockByClient;
     op->own_copies = std::move(own.copies);
   }
+  if (collective.ends == OFFPATH_ENDS_TOGETHER) op->flags |= session::kTogether;
+  if (collective.ends == OFFPATH_ENDS_BY_PAIRS) op->flags |= session::kByPairs;
   moved::Named named;
   if (session.moved_memory != nullptr) named = moved::named_by(collective, passing);
   std::lock_guard lock(session.mutex);

@@ -65,7 +65,8 @@ offpath_element_t numbers_in(offpath_element_t element) {
 bool reduces(const offpath_collective_t& c) { return c.kind >= OFFPATH_REDUCE; }
 
 bool good_enumerators(const offpath_collective_t& c) {
-  return is_word(c.kind) && is_word(c.algorithm) && (!reduces(c) || (is_word(c.op) && is_word(c.element)));
+  return is_word(c.kind) && is_word(c.algorithm) && number_of(c.ends) <= OFFPATH_ENDS_BY_PAIRS &&
+         (!reduces(c) || (is_word(c.op) && is_word(c.element)));
 }
 
 // What only the C API can say wrongly.

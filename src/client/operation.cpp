@@ -178,11 +178,16 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
     }
   }
   if (!lost) return OFFPATH_IN_PROGRESS;
+  const uint32_t state = op.slot == offpath_op::kQueued ? 0 : slot(op.slot).state.load(std::memory_order_acquire);
+  if (state == static_cast<uint32_t>(SlotState::arrived)) {
+    finish(op, OFFPATH_OK);
+    return OFFPATH_OK;
+  }
   bool begun = false;
   if (op.in_sequence() && op.slot != offpath_op::kQueued) {
     begun = op.sequence < team_record(*op.team).started.load(std::memory_order_acquire);
   } else if ((op.kind == OpKind::remote || op.kind == OpKind::task) && op.slot != offpath_op::kQueued) {
-    begun = slot(op.slot).state.load(std::memory_order_acquire) == static_cast<uint32_t>(SlotState::active);
+    begun = state == static_cast<uint32_t>(SlotState::active);
   }
   finish(op, begun ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_ERR_NOT_STARTED);
   return static_cast<offpath_status_t>(op.status.load());

@@ -61,6 +61,7 @@ void Peers::depart(const std::shared_ptr<Team>& team) {
   team->requests.clear();
   const std::vector<Message> armed = Multicasts::take_all_early(*team);
   team->circle.reset();
+  team->gathering.reset();
   const TeamKey key{team->spec.id, team->spec.rank};
   departed_[key] = team;
   departed_order_.push_back(key);
@@ -81,6 +82,7 @@ void Peers::forget_departed(const TeamKey& key) {
 }
 
 void Peers::answer_for_departed(Team& team, const Message& message) {
+  if (message.kind == Kind::arrived) return;
   const bool from_peer = message.kind == Kind::request || message.kind == Kind::push || message.kind == Kind::task;
   const uint32_t asker = from_peer ? message.from : message.to;
   if (asker >= team.spec.members.size()) return s_.refuse_message("a member that the team does not have");

@@ -3,6 +3,7 @@
 // member that exports a block would wait for ever for a pull that is never made. So a member that waits asks now and
 // then, by a pull of nothing under a tag of its own. It gets an empty block when the other member has made all its
 // pulls, and is refused as long as that may still make some. What was not asked for by then counts as taken.
+#include "engine/arrivals.hpp"
 #include "engine/exports.hpp"
 #include "engine/multicasts.hpp"
 
@@ -62,6 +63,7 @@ void Exports::finish_ending(Operation& operation, uint32_t index, bool takes_no_
   --operation.endings_left;
   if (takes_no_more) close(operation, peer);
   if (takes_no_more) s_.multicasts->note_ended(operation, peer);
+  if (takes_no_more) s_.arrivals->note_arrived(operation, peer);
   s_.end_if_done(operation);
 }
 

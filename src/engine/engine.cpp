@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/engine.hpp"
 
+#include "engine/arrivals.hpp"
 #include "engine/calls.hpp"
 #include "engine/exports.hpp"
 #include "engine/imports.hpp"
@@ -153,6 +154,7 @@ void State::start(Operation& operation) {
   auto& in_order = operation.team->in_order;
   if (operation.graph.in_order) in_order.push_back(&operation);
   if (!operation.graph.in_order || in_order.front() == &operation) release_first_steps(operation);
+  if (operation.graph.ends != graph::Ends::alone) arrivals->begin(operation);
   exports->begin(operation);
   end_if_done(operation);
 }

@@ -84,6 +84,8 @@ class Observer {
   virtual void on_coded(ClientId, const Coded&) {}
   // What compression would have left of a part of one (codecs::Wish::samples).
   virtual void on_sampled(ClientId, const codecs::Chooser::Sampled&) {}
+  // Once at most, before on_finished: the result is complete, but others may not have theirs (graph::Ends).
+  virtual void on_arrived(ClientId, uint64_t /*operation*/) {}
   virtual void on_finished(ClientId client, uint64_t operation, base::Status status) = 0;
   virtual void on_member_lost(ClientId client, uint64_t team, uint32_t rank, Loss how) = 0;
 };

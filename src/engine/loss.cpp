@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "engine/arrivals.hpp"
 #include "engine/peers.hpp"
 
 namespace offpath::engine {
@@ -87,11 +88,15 @@ void Peers::fail_for_loss(Operation& operation, uint32_t rank) {
   Team& team = *operation.team;
   Message lost = about(Kind::lost, team, operation.key.channel, operation.key.number, rank, 0);
   lost.status = obituary_of(team.dead ? Loss::process : static_cast<Loss>(team.lost[rank]));
-  const std::vector<uint8_t> needed = needed_members(operation);
+  std::vector<uint8_t> needed = needed_members(operation);
+  Arrivals::add_waiting(operation, needed);
   for (lost.to = 0; lost.to < needed.size(); ++lost.to) {
     const bool reachable = lost.to != team.spec.rank && lost.to != rank && team.lost[lost.to] == 0;
     if (reachable && needed[lost.to] != 0) send(team, lost.to, lost);
   }
+  // The result is complete. Who wants to know whether those of the others are sees that the team is broken.
+  const bool complete = operation.graph.ends != graph::Ends::alone && operation.arrived && operation.status.ok();
+  if (complete && !team.dead && operation.shortfall().ok()) return s_.end(operation, {});
   const bool begun = team.dead || operation.part != Part::collective || operation.has_begun(rank);
   s_.end(operation, begun ? Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost during the operation", rank)
                           : Status::error(OFFPATH_ERR_NOT_STARTED, "member %u was lost before the operation", rank));

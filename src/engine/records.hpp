@@ -34,6 +34,7 @@ using graph::StepKind;
 
 struct Team;
 struct Circle;
+struct Gathering;
 
 struct StepProgress {
   bool done = false;
@@ -82,8 +83,11 @@ struct Operation {
   uint32_t endings_left = 0;  // of the steps: questions of endings.cpp
   uint32_t own_steps = 0;     // the graph's as it was posted: what comes behind is the engine's
   bool awaits_reply = false;
-  bool moved = false;  // at least a byte
-  bool over = false;   // only waits for settle()
+  bool arrived = false;          // its own steps are done
+  bool awaits_arrivals = false;  // of others, as its graph ends so
+  std::set<uint32_t> takers;     // graph::Ends::by_pairs: who has not arrived yet
+  bool moved = false;            // at least a byte
+  bool over = false;             // only waits for settle()
   base::Status status;
 
   void note_begun(uint32_t member);
@@ -162,6 +166,7 @@ struct Team {
   std::deque<Operation*> in_order;                // unfinished ones with Graph::in_order; the first may run
   std::map<OperationKey, Operation*> operations;  // unfinished
   Exchange exchange;
+  std::shared_ptr<Gathering> gathering;                // null: not needed so far
   std::shared_ptr<Circle> circle;                      // its multicast group (multicasts.hpp); null: not needed so far
   std::vector<std::unique_ptr<RequestPeer>> requests;  // by rank, null: none yet; empty: none at all
   size_t open_requests = 0;                            // posted ones without an operation, and those put off

@@ -6,6 +6,7 @@
 // and is given that much more time.
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "engine/arrivals.hpp"
 #include "engine/calls.hpp"
 #include "engine/exports.hpp"
 #include "engine/peers.hpp"
@@ -24,7 +25,8 @@ std::set<fabric::Peer> Peers::awaited_peers() const {
   for (const auto& [key, team] : s_.teams) {
     std::vector<uint8_t> needed(team->spec.members.size(), 0);
     for (const auto& [operation_key, operation] : team->operations) {
-      const std::vector<uint8_t> members = needed_members(*operation);
+      std::vector<uint8_t> members = needed_members(*operation);
+      s_.arrivals->add_awaited(*operation, members);
       for (size_t rank = 0; rank < needed.size(); ++rank) needed[rank] |= members[rank];
     }
     for (size_t rank = 0; rank < team->requests.size(); ++rank) {

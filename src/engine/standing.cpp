@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "engine/arrivals.hpp"
 #include "engine/imports.hpp"
 #include "engine/multicasts.hpp"
 
@@ -29,6 +30,11 @@ Standing Engine::standing(TeamHandle handle, uint64_t sequence) const {
     note(peer, s.look_for(operation, peer));
   }
   for (const uint32_t peer : s.multicasts->awaited(operation)) note(peer, s.look_for(operation, peer));
+  std::vector<uint8_t> arriving(waits.size());
+  s.arrivals->add_awaited(operation, arriving);
+  for (uint32_t rank = 0; rank < arriving.size(); ++rank) {
+    if (arriving[rank] != 0) note(rank, Waits::takes);
+  }
   for (size_t i = 0; i < operation.exports.size(); ++i) {
     const Export& block = operation.graph.exports[i];
     const bool ready = block.after == kNoStep || operation.steps[block.after].done;

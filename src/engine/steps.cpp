@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "engine/arrivals.hpp"
 #include "engine/calls.hpp"
 #include "engine/exports.hpp"
 #include "engine/imports.hpp"
@@ -95,8 +96,13 @@ void State::release_step(Operation& operation, uint32_t step) {
 }
 
 void State::end_if_done(Operation& operation) {
+  if (operation.over || operation.steps_left > operation.endings_left) return;
+  if (!std::exchange(operation.arrived, true) && operation.graph.ends != graph::Ends::alone)
+    arrivals->arrive(operation);
   if (operation.steps_left > 0 || operation.exports_left > 0 || operation.awaits_reply) return;
-  end(operation, operation.status.ok() ? operation.shortfall() : operation.status);
+  const Status status = operation.status.ok() ? operation.shortfall() : operation.status;
+  if (status.ok() && operation.awaits_arrivals) return;
+  end(operation, status);
 }
 
 void State::end(Operation& operation, const Status& status) {

@@ -109,6 +109,13 @@ struct Export {
   std::vector<uint32_t> next;  // steps that wait until it was taken: they reuse its memory
 };
 
+// When an operation ends whose steps are done and whose exports were taken.
+enum class Ends : uint8_t {
+  alone,     // then
+  together,  // when the steps of all members of the team are done; all post it
+  by_pairs   // when those of all members that its exports are for are
+};
+
 class Graph {
  public:
   uint32_t copy(Place source, Place target, uint64_t bytes) {
@@ -189,6 +196,7 @@ class Graph {
   // same. OFFPATH_OK: blocks may be shorter.
   offpath_status_t shortfall = OFFPATH_OK;
   bool interpreted = false;  // what it moves is no mere data: code acts upon it, so it is authenticated in every mode
+  Ends ends = Ends::alone;   // the same at all members
   bool in_order = false;     // its steps begin when those of its member and team that are so and were
                              // posted before have ended; its exports wait for steps
 

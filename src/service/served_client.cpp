@@ -208,7 +208,10 @@ base::Result<graph::Graph> ServedClient::expand_program(const Slot& slot, const 
 base::Result<graph::Graph> ServedClient::expand_collective(const Slot& slot, ServedTeam& team) const {
   const bool by_client = (slot.flags & session::kOwnBlockByClient) != 0;
   const auto own = by_client ? collective::OwnBlocks::by_client : collective::OwnBlocks::by_service;
-  return team.graphs.expand(view_.record(slot), own, team.topology);
+  auto graph = team.graphs.expand(view_.record(slot), own, team.topology);
+  if (graph.ok() && (slot.flags & session::kTogether) != 0) graph.value().ends = graph::Ends::together;
+  if (graph.ok() && (slot.flags & session::kByPairs) != 0) graph.value().ends = graph::Ends::by_pairs;
+  return graph;
 }
 
 void ServedClient::show_work(Slot& slot, const graph::Graph& graph, const ops::Topology& topology) {

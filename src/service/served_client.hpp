@@ -71,6 +71,7 @@ class ServedClient {
 
   // From the engine's observer; `slot` or `context` is what was given to post() or post_request().
   void on_first_byte(uint64_t context);
+  void on_arrived(uint64_t context);
   void on_step(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_served(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_coded(const engine::Coded& coded);

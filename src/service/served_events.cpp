@@ -24,6 +24,11 @@ void ServedClient::on_first_byte(uint64_t context) {
   session::SegmentView::note_first_byte(view_.slot(static_cast<uint32_t>(context)));
 }
 
+void ServedClient::on_arrived(uint64_t context) {
+  view_.slot(static_cast<uint32_t>(context))
+      .state.store(static_cast<uint32_t>(session::SlotState::arrived), std::memory_order_release);
+}
+
 void ServedClient::on_step(uint64_t index, uint32_t peer, uint64_t bytes, bool local) {
   Slot& slot = view_.slot(static_cast<uint32_t>(index));
   slot.steps_left.fetch_sub(1, std::memory_order_relaxed);

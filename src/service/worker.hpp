@@ -67,6 +67,7 @@ class Worker : public engine::Observer {
 
   // Observer
   void on_first_byte(engine::ClientId, uint64_t operation) override;
+  void on_arrived(engine::ClientId, uint64_t operation) override;
   void on_step(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
   void on_served(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
   void on_coded(engine::ClientId, const engine::Coded& coded) override;

@@ -53,6 +53,11 @@ void Worker::on_first_byte(ClientId client, uint64_t operation) {
   if (ServedClient* const known = served(client)) known->on_first_byte(operation);
 }
 
+void Worker::on_arrived(ClientId client, uint64_t operation) {
+  if (Balancer::owns(operation)) return;
+  if (ServedClient* const known = served(client)) known->on_arrived(operation);
+}
+
 void Worker::on_step(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
   if (Balancer::owns(operation)) return;
   if (ServedClient* const known = served(client)) known->on_step(operation, peer, bytes, local);

@@ -10,8 +10,8 @@
 // its program (offpath_memory_allocate), sparse: data only, which the service works on in place.
 //
 // Who writes what: the client writes a slot, sets its state to posted, puts its index into the ring and then advances
-// `submitted`. The service advances `consumed`, sets the slot to active when it begins the operation and to done,
-// after status, when it ends. Only the client frees a slot. Slots are begun in ring order.
+// `submitted`. The service advances `consumed`, sets the slot to active when it begins the operation, to arrived
+// when its result is complete, if others are awaited then, and to done, after status, when it ends. Only the client frees a slot. Slots are begun in ring order.
 // The service trusts nothing here: it copies arguments out once and checks every offset (SegmentView).
 #pragma once
 
@@ -22,7 +22,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 14;
+inline constexpr uint32_t kVersion = 15;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -50,7 +50,8 @@ constexpr bool does(OpKind kind, uint8_t what) {
   return false;
 }
 
-enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3 };
+// arrived: the result is complete, but other members may not have theirs.
+enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3, arrived = 4 };
 
 // A sequence is less; the services have other uses for the numbers from there on.
 inline constexpr uint64_t kMaxSequence = uint64_t{1} << 62;
@@ -58,6 +59,8 @@ inline constexpr uint64_t kMaxSequence = uint64_t{1} << 62;
 // Flags of a slot.
 inline constexpr uint32_t kOwnBlockByClient = 1;  // the service leaves the own blocks alone
 inline constexpr uint32_t kTimed = 2;             // the service notes when things happened
+inline constexpr uint32_t kTogether = 4;          // graph::Ends: together
+inline constexpr uint32_t kByPairs = 8;           // by_pairs
 
 struct alignas(64) Slot {
   Atomic32 state;  // SlotState

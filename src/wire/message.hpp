@@ -23,6 +23,8 @@
 //                               that `from` has its end of the team
 //   task   what the nodes of a multicast operation tell each other, by a word; `from` tells `to` (engine/multicasts.hpp)
 //   fetch  receiver -> sender   a pull that names chunks of a task's part, not an export; answered as a pull is, under its tag
+//   arrived  member `from` -> member `to`   in operation `number` all steps of `from` are done: tag 1, and of all members
+//                                           of its worker; tag 2, its own (graph::Ends)
 //   ping   worker -> worker     "do you live?", and for how long there was no answer to that; the payload is the sender's fabric
 //                               address. Answered, by a pong with the answerer's, if it is known
 //   pong   worker -> worker     where there was none for a while: for how long the answerer waited for processors since it last
@@ -49,7 +51,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 12;
+inline constexpr uint8_t kVersion = 13;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = base::kBlockLimitBytes;
 inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
@@ -92,7 +94,8 @@ enum class Kind : uint8_t {
   pong = 12,
   coded = 13,
   task = 14,
-  fetch = 15
+  fetch = 15,
+  arrived = 16
 };
 
 // Of Kind::task.
@@ -115,7 +118,7 @@ struct Message {
   uint64_t number = 0;                     // the same: of the operation in its channel; hello: 0
   uint32_t from = 0;         // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
   uint32_t to = 0;           // the same: the member it is for (lost: who is told; request, reply: who is asked)
-  uint32_t tag = 0;          // pull push done: which of from's exports to `to`
+  uint32_t tag = 0;          // pull push done arrived: which of from's exports to `to`
   int32_t status = 0;        // done fail lost reply: offpath_status_t
   uint64_t pull_id = 0;      // pull data coded fail: chosen at random by the receiver
   uint64_t bytes = 0;        // pull: most that is accepted; data, coded: length of the whole block

@@ -34,6 +34,7 @@ offpath_status_t PostedCall::post(offpath_team_t* handle) {
   wanted.counts_bytes = call->counts_bytes.data();
   wanted.layouts = layouts.data();
   wanted.layouts_count = static_cast<uint32_t>(layouts.size());
+  wanted.ends = call->pairwise ? OFFPATH_ENDS_BY_PAIRS : OFFPATH_ENDS_TOGETHER;
   return offpath_collective(handle, &wanted, &op);
 }
 

@@ -22,7 +22,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 14U);
+  EXPECT_EQ(kVersion, 15U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -53,6 +53,7 @@ TEST(Layout, Enumerations) {
   EXPECT_EQ(static_cast<int>(SlotState::posted), 1);
   EXPECT_EQ(static_cast<int>(SlotState::active), 2);
   EXPECT_EQ(static_cast<int>(SlotState::done), 3);
+  EXPECT_EQ(static_cast<int>(SlotState::arrived), 4);
 }
 
 TEST(Layout, Header) {

@@ -13,9 +13,9 @@
 namespace offpath::wire {
 namespace {
 
-constexpr Kind kKinds[] = {Kind::hello, Kind::pull,  Kind::data,    Kind::done,  Kind::fail,
-                           Kind::lost,  Kind::batch, Kind::request, Kind::reply, Kind::push,
-                           Kind::ping,  Kind::pong,  Kind::coded,   Kind::task,  Kind::fetch};
+constexpr Kind kKinds[] = {Kind::hello, Kind::pull,    Kind::data,  Kind::done,   Kind::fail, Kind::lost,
+                           Kind::batch, Kind::request, Kind::reply, Kind::push,   Kind::ping, Kind::pong,
+                           Kind::coded, Kind::task,    Kind::fetch, Kind::arrived};
 
 std::vector<uint8_t> bytes_of(const Message& message) {
   uint8_t out[kMaxMessageBytes];
@@ -73,29 +73,30 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 0c 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::hello, "4f70 0d 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
     {Kind::pull,
-     "4f70 0c 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 0d 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000 64636261"},
-    {Kind::data, "4f70 0c 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::data, "4f70 0d 03 5857565554535251 0b0a090807060000 0001020304050000"},
     {Kind::done,
-     "4f70 0c 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff "
+     "4f70 0d 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff "
      "7877767574737271"},
-    {Kind::fail, "4f70 0c 05 5857565554535251 f9ffffff"},
-    {Kind::lost, "4f70 0c 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::batch, "4f70 0c 07"},
-    {Kind::request, "4f70 0c 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
-    {Kind::reply, "4f70 0c 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::push, "4f70 0c 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
-    {Kind::ping, "4f70 0c 0b 9897969594939291"},
-    {Kind::pong, "4f70 0c 0c 9897969594939291"},
-    {Kind::coded, "4f70 0c 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
+    {Kind::fail, "4f70 0d 05 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 0d 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::batch, "4f70 0d 07"},
+    {Kind::request, "4f70 0d 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::reply, "4f70 0d 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::push, "4f70 0d 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
+    {Kind::ping, "4f70 0d 0b 9897969594939291"},
+    {Kind::pong, "4f70 0d 0c 9897969594939291"},
+    {Kind::coded, "4f70 0d 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
     {Kind::task,
-     "4f70 0c 0e a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff 64636261 06 "
+     "4f70 0d 0e a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff 64636261 06 "
      "a4a3a2a1 b8b7b6b5b4b3b2b1 c8c7c6c5c4c3c2c1 d4d3d2d1 e4e3e2e1"},
     {Kind::fetch,
-     "4f70 0c 0f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 0d 0f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000 64636261 f4f3f2f1 d4d3d2d1 e4e3e2e1"},
+    {Kind::arrived, "4f70 0d 10 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
 };
 
 TEST(Message, GoldenBytes) {
@@ -109,7 +110,7 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {37, 61, 28, 53, 16, 41, 4, 37, 41, 41, 12, 12, 38, 78, 73};
+  const size_t lengths[] = {37, 61, 28, 53, 16, 41, 4, 37, 41, 41, 12, 12, 38, 78, 73, 41};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
@@ -126,7 +127,8 @@ Message trimmed(const Message& m) {
   Message out;
   out.kind = m.kind;
   if (team) out.team = m.team, out.channel = m.channel, out.number = m.number, out.from = m.from, out.to = m.to;
-  if (m.kind == Kind::pull || m.kind == Kind::done || m.kind == Kind::push || fetch) out.tag = m.tag;
+  if (m.kind == Kind::pull || m.kind == Kind::done || m.kind == Kind::push || m.kind == Kind::arrived || fetch)
+    out.tag = m.tag;
   if (status) out.status = m.status;
   if (m.kind == Kind::done) out.decode_ns = m.decode_ns;
   if (m.kind == Kind::ping || m.kind == Kind::pong) out.waited_ns = m.waited_ns;
@@ -214,7 +216,7 @@ TEST(Message, UnknownChannelIsRefused) {
 
 TEST(Message, UnknownKindIsRefusedAtEveryLength) {
   for (int kind = 0; kind < 256; ++kind) {
-    if (kind >= 1 && kind <= 15) continue;
+    if (kind >= 1 && kind <= 16) continue;
     std::vector<uint8_t> bytes{'O', 'p', kVersion, static_cast<uint8_t>(kind)};
     while (bytes.size() <= kMaxMessageBytes) {
       ASSERT_FALSE(decode(bytes).ok()) << kind;

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/arrivals.hpp"
+
+#include "engine/peers.hpp"
+
+#include <algorithm>
+
+namespace offpath::engine {
+
+using graph::Ends;
+using wire::Channel;
+using wire::Kind;
+using wire::Message;
+
+Gathering::Gathering(const TeamSpec& spec, uint32_t worker) {
+  std::map<std::pair<uint32_t, std::vector<uint8_t>>, uint32_t> known;  // of this service by number, others by address
+  for (uint32_t rank = 0; rank < spec.members.size(); ++rank) {
+    const Member& member = spec.members[rank];
+    auto where =
+        member.local ? std::pair{member.worker, std::vector<uint8_t>{}} : std::pair{UINT32_MAX, member.address};
+    const auto [found, is_new] = known.try_emplace(std::move(where), static_cast<uint32_t>(members.size()));
+    if (is_new) members.emplace_back();
+    members[found->second].push_back(rank);
+    if (member.local && member.worker == worker) own = found->second;
+  }
+}
+
+uint32_t Gathering::worker_of_speaker(uint32_t rank) const {
+  // They are in the order of their speakers.
+  const auto found = std::lower_bound(members.begin(), members.end(), rank,
+                                      [](const auto& those, uint32_t wanted) { return those.front() < wanted; });
+  const bool speaks = found != members.end() && found->front() == rank;
+  return speaks ? static_cast<uint32_t>(found - members.begin()) : UINT32_MAX;
+}
+
+bool Gathering::all_here(const Count& count) const {
+  for (size_t i = 0; i < count.here.size(); ++i) {
+    if (!count.here[i] && !lost.contains(members[own][i])) return false;
+  }
+  return true;
+}
+
+bool Gathering::all_heard(const Count& count) const {
+  const auto is_lost = [this](uint32_t rank) { return lost.contains(rank); };
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (!count.heard[i] && !std::all_of(members[i].begin(), members[i].end(), is_lost)) return false;
+  }
+  return true;
+}
+
+Gathering::Count& Gathering::count_of(uint64_t number) {
+  Count& count = open[number];
+  count.here.resize(members[own].size());
+  count.heard.resize(members.size());
+  return count;
+}
+
+std::shared_ptr<Gathering> Arrivals::gathering_of(Team& team) {
+  if (team.gathering != nullptr) return team.gathering;
+  std::erase_if(gatherings_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<Gathering>& known = gatherings_[team.spec.id];
+  team.gathering = known.lock();
+  if (team.gathering == nullptr) known = team.gathering = std::make_shared<Gathering>(team.spec, s_.config.worker);
+  return team.gathering;
+}
+
+void Arrivals::begin(Operation& operation) {
+  operation.awaits_arrivals = true;
+  if (operation.graph.ends == Ends::together) gathering_of(*operation.team);
+  if (operation.graph.ends != Ends::by_pairs) return;
+  for (const Export& block : operation.graph.exports) {
+    if (block.peer != operation.team->spec.rank) operation.takers.insert(block.peer);
+  }
+  operation.awaits_arrivals = !operation.takers.empty();
+}
+
+void Arrivals::arrive(Operation& operation) {
+  Team& team = *operation.team;
+  const TeamSpec& spec = team.spec;
+  const bool complete = operation.status.ok() && operation.shortfall().ok();
+  if (complete) s_.observer.on_arrived(spec.client, operation.context);
+  if (operation.graph.ends == Ends::together) {
+    Gathering& gathering = *team.gathering;
+    const std::vector<uint32_t>& here = gathering.members[gathering.own];
+    gathering.count_of(operation.key.number)
+        .here[static_cast<size_t>(std::lower_bound(here.begin(), here.end(), spec.rank) - here.begin())] = true;
+    return look_at(gathering, team, operation.key.number);
+  }
+  std::vector<uint8_t> waiting(spec.members.size());
+  add_waiting(operation, waiting);
+  for (uint32_t rank = 0; rank < waiting.size(); ++rank) {
+    if (waiting[rank] == 0 || team.lost[rank] != 0) continue;
+    s_.peers->send(team, rank,
+                   about(Kind::arrived, team, Channel::collectives, operation.key.number, spec.rank, rank,
+                         static_cast<uint32_t>(Ends::by_pairs)));
+  }
+}
+
+void Arrivals::look_at(Gathering& gathering, Team& team, uint64_t number) {
+  Gathering::Count& count = gathering.count_of(number);
+  if (!count.heard[gathering.own] && gathering.all_here(count)) {
+    count.heard[gathering.own] = true;
+    for (uint32_t worker = 0; worker < gathering.members.size(); ++worker) {
+      const uint32_t to = gathering.members[worker].front();
+      if (worker == gathering.own) continue;
+      s_.peers->send(team, to,
+                     about(Kind::arrived, team, Channel::collectives, number, gathering.members[gathering.own].front(),
+                           to, static_cast<uint32_t>(Ends::together)));
+    }
+  }
+  if (!gathering.all_heard(count)) return;
+  gathering.open.erase(number);
+  for (const uint32_t rank : gathering.members[gathering.own]) {
+    const auto member = s_.find_team(team.spec.id, rank);
+    if (member == nullptr) continue;
+    const auto found = member->operations.find({.number = number});
+    if (found != member->operations.end()) release(*found->second);
+  }
+}
+
+void Arrivals::release(Operation& operation) {
+  operation.awaits_arrivals = false;
+  if (operation.arrived) s_.end_if_done(operation);
+}
+
+void Arrivals::note_arrived(Operation& operation, uint32_t rank) {
+  if (operation.takers.erase(rank) != 0 && operation.takers.empty()) release(operation);
+}
+
+void Arrivals::on_message(const Message& message, fabric::Bytes) {
+  const auto team = s_.find_team(message.team, message.to);
+  if (message.tag == static_cast<uint32_t>(Ends::by_pairs)) {
+    if (team == nullptr) return;  // it has gone, and waits for nothing
+    const auto found = team->operations.find({.number = message.number});
+    if (found != team->operations.end()) note_arrived(*found->second, message.from);
+    return;
+  }
+  const auto known = gatherings_.find(message.team);
+  std::shared_ptr<Gathering> gathering = known == gatherings_.end() ? nullptr : known->second.lock();
+  if (gathering == nullptr && team == nullptr) return s_.peers->handle_absent({message.team, message.to}, message, {});
+  if (gathering == nullptr) gathering = gathering_of(*team);
+  const uint32_t worker = gathering->worker_of_speaker(message.from);
+  const bool possible = worker != UINT32_MAX && worker != gathering->own && message.number < wire::kNoOperation;
+  if (!possible || gathering->open.size() >= s_.config.parked_limit) {
+    return s_.refuse_message("word of an arrival that cannot be");
+  }
+  gathering->count_of(message.number).heard[worker] = true;
+  for (const uint32_t rank : gathering->members[gathering->own]) {
+    if (const auto member = s_.find_team(message.team, rank)) return look_at(*gathering, *member, message.number);
+  }
+}
+
+void Arrivals::on_lost(Team& team, uint32_t rank) {
+  for (const auto& [key, operation] : team.operations) note_arrived(*operation, rank);
+  const std::shared_ptr<Gathering> gathering = team.gathering;
+  if (gathering == nullptr || !gathering->lost.insert(rank).second) return;
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, count] : gathering->open) numbers.push_back(number);
+  for (const uint64_t number : numbers) look_at(*gathering, team, number);
+}
+
+void Arrivals::add_awaited(const Operation& operation, std::vector<uint8_t>& ranks) const {
+  if (!operation.arrived || !operation.awaits_arrivals) return;
+  for (const uint32_t taker : operation.takers) ranks[taker] = 1;
+  const Gathering* const gathering = operation.team->gathering.get();
+  if (operation.graph.ends != Ends::together || gathering == nullptr) return;
+  const auto count = gathering->open.find(operation.key.number);
+  for (uint32_t worker = 0; count != gathering->open.end() && worker < gathering->members.size(); ++worker) {
+    if (!count->second.heard[worker] && worker != gathering->own) ranks[gathering->members[worker].front()] = 1;
+  }
+}
+
+void Arrivals::add_waiting(const Operation& operation, std::vector<uint8_t>& ranks) {
+  if (operation.graph.ends == Ends::together) std::fill(ranks.begin(), ranks.end(), 1);
+  if (operation.graph.ends != Ends::by_pairs) return;
+  for (uint32_t i = 0; i < operation.own_steps; ++i) {
+    const Step& step = operation.graph.steps[i];
+    if (step.kind == StepKind::pull && step.peer != operation.team->spec.rank) ranks[step.peer] = 1;
+  }
+}
+
+}  // namespace offpath::engine

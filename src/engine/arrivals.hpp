@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arrivals: which members have the whole result of an operation that ends only when others have theirs (graph::Ends): until then
+// no program overwrites what would be needed to do it again (docs/design/0044-recovery.md). Together: workers tell each other
+// once, when all their members of the team have arrived. By pairs: a member tells those whose blocks it has taken. Owned by the
+// engine; on the worker's thread; blocks nobody. Internal to engine/.
+#pragma once
+
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+// A team as its workers: whose members have arrived in which operations.
+struct Gathering {
+  struct Count {
+    std::vector<bool> here;   // by index in members[own]
+    std::vector<bool> heard;  // by worker
+  };
+  explicit Gathering(const TeamSpec& spec, uint32_t worker);
+  // UINT32_MAX: none such. The first member of a worker speaks for it.
+  uint32_t worker_of_speaker(uint32_t rank) const;
+  bool all_here(const Count& count) const;
+  bool all_heard(const Count& count) const;
+  // Of what is said; the rest is counted when it is here.
+  Count& count_of(uint64_t number);
+
+  std::vector<std::vector<uint32_t>> members;  // by worker, ascending
+  uint32_t own = 0;
+  std::set<uint32_t> lost;         // members: nothing more comes from them
+  std::map<uint64_t, Count> open;  // by operation
+};
+
+class Arrivals final : public Room {
+ public:
+  explicit Arrivals(State& state) : s_(state) {}
+
+  void on_message(const wire::Message& message, fabric::Bytes payload) override;
+  void on_lost(Team& team, uint32_t rank) override;
+
+  // The operation was posted and ends so. It waits from now on.
+  void begin(Operation& operation);
+  // All its steps are done.
+  void arrive(Operation& operation);
+  // That member has arrived, as it has been found out.
+  void note_arrived(Operation& operation, uint32_t rank);
+  // By rank: those that an arrived operation waits for (of a worker, its speaker); those that wait for this one.
+  void add_awaited(const Operation& operation, std::vector<uint8_t>& ranks) const;
+  static void add_waiting(const Operation& operation, std::vector<uint8_t>& ranks);
+
+ private:
+  std::shared_ptr<Gathering> gathering_of(Team& team);
+  // Says what is to be said, and ends what is waiting, if all that takes is there.
+  void look_at(Gathering& gathering, Team& team, uint64_t number);
+  void release(Operation& operation);
+
+  State& s_;
+  std::map<wire::TeamId, std::weak_ptr<Gathering>> gatherings_;
+};
+
+}  // namespace offpath::engine
