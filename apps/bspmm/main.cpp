@@ -22,6 +22,12 @@ double timed_run(const Work& work, Variant variant, Computation computation, Sto
   return kit::maximum(kit::seconds_now() - start);
 }
 
+// Of this rank, in a call or until communication that it needs is complete.
+double longest_wait(const Profile& profile) {
+  return std::max({profile.longest(Row::counter), profile.longest(Row::get), profile.longest(Row::update),
+                   profile.longest(Row::wait)});
+}
+
 Outcome measure(const Options& options, std::string& problem) {
   const Pattern pattern(options.tiles);
   const Work work = make_work(pattern, options.tile, options.unit);
@@ -40,6 +46,7 @@ Outcome measure(const Options& options, std::string& problem) {
   }
   for (int row = 0; row < kRows; ++row)
     outcome.rows[row] = kit::over_ranks(profile.seconds(Row(row)) / options.repeats);
+  outcome.longest_wait = kit::maximum(std::max({longest_wait(warmup), longest_wait(alone), longest_wait(profile)}));
   if (kit::rank() == 0) {
     kit::NumbersFile file(options.field);
     const auto elements = std::size_t(options.tile) * options.tile;

@@ -25,6 +25,7 @@ std::string report(const Options& o, const Outcome& outcome) {
   }
   std::printf("%-20s %12.4f\n%-20s %12.4f\n%-20s %12.4f\n", "t_total", outcome.total, "t_compute", outcome.compute(),
               "t_communication", outcome.communication);
+  std::printf("longest wait: %.4f s\n", outcome.longest_wait);
   std::printf("efficiency: %.3f (max(t_compute, t_communication) / t_total)\n", outcome.efficiency());
   if (outcome.error)
     std::printf("verified: %s (largest error %.2g of what rounding allows)\n", outcome.good() ? "yes" : "no",
@@ -47,6 +48,7 @@ std::string report(const Options& o, const Outcome& outcome) {
                                   {"t_communication_s", outcome.communication},
                                   {"efficiency", outcome.efficiency()},
                                   {"times_s", times},
+                                  {"longest_wait_s", outcome.longest_wait},
                                   {"verified", verified},
                                   {"error", error}});
 }

@@ -16,6 +16,7 @@ struct Outcome {
   double total, communication;             // from the first rank's start to the last one's end; without multiplying
   std::array<kit::OverRanks, kRows> rows;  // seconds of one run
   std::optional<double> error;             // see check.hpp; none: not checked
+  double longest_wait = 0;                 // of any rank, in seconds
 
   double compute() const { return rows[int(Row::compute)].avg; }
   // How much of the shorter of computation and communication was hidden: 1 all, and less the more is left.

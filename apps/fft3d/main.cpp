@@ -60,7 +60,8 @@ Outcome measure(const Options& options, const Slab& slab, MPI_Comm communicator,
                                                     {"MPI_Ialltoallv", profile.seconds(Row::Ialltoallv)},
                                                     {"MPI_Waitany", profile.seconds(Row::Waitany)},
                                                     {"Other", profile.seconds(Row::Other)}};
-  Outcome outcome{{}, errors, energy, checksum, smallest_message(slab) * sizeof(Complex)};
+  Outcome outcome{
+      {}, errors, energy, checksum, smallest_message(slab) * sizeof(Complex), kit::maximum(profile.longest())};
   for (const auto& [name, own] : seconds) outcome.times.emplace_back(name, kit::over_ranks(own));
   return outcome;
 }

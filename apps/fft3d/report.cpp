@@ -19,6 +19,7 @@ std::string report(const Options& o, const Outcome& outcome) {
     std::printf("%-20s %12.4f\n", name, spread.avg);
     times[name] = {{"avg", spread.avg}, {"min", spread.min}, {"max", spread.max}};
   }
+  std::printf("longest wait: %.4f s\n", outcome.longest_wait);
   const Errors& e = outcome.errors;
   std::printf("verified: %s (max forward error %.1e, inverse error %.1e, energy error %.1e)\n", e.good() ? "yes" : "no",
               e.forward, e.inverse, e.energy);
@@ -34,6 +35,7 @@ std::string report(const Options& o, const Outcome& outcome) {
                                   {"kinetic_energy", outcome.energy},
                                   {"checksum", kit::hex(outcome.checksum)},
                                   {"times_s", times},
+                                  {"longest_wait_s", outcome.longest_wait},
                                   {"mpi", kit::library()}});
 }
 

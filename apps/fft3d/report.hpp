@@ -18,6 +18,7 @@ struct Outcome {
   double energy;  // kinetic, per unit volume, at the end
   std::uint64_t checksum;
   std::size_t bytes_per_peer;  // smallest message between two different ranks
+  double longest_wait;         // seconds of any rank in one call of MPI, in the timed iterations
 };
 
 // Empty, or one line for the user.

@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
     MPI_Abort(comm, 1);
   }
   start_values(&domain);
-  double waited = 0, longest;
+  double waited = 0, most = 0, longest, longest_wait;
   MPI_Barrier(comm);
   const double begin = MPI_Wtime();
   for (int sweep = 0; sweep < sweeps; ++sweep) {
@@ -65,7 +65,9 @@ int main(int argc, char** argv) {
     if (!blocking) sweep_inner(&domain);
     const double arrived = MPI_Wtime();
     end_exchange(&exchange, &domain);
-    waited += MPI_Wtime() - arrived;
+    const double took = MPI_Wtime() - arrived;
+    waited += took;
+    if (took > most) most = took;
     if (blocking) sweep_inner(&domain);
     sweep_outer(&domain);
     swap_values(&domain);
@@ -73,11 +75,12 @@ int main(int argc, char** argv) {
   double taken = MPI_Wtime() - begin, distance = distance_from_solution(&domain, sweeps), farthest;
   MPI_Reduce(&distance, &farthest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);
   MPI_Reduce(&taken, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);
+  MPI_Reduce(&most, &longest_wait, 1, MPI_DOUBLE, MPI_MAX, 0, comm);
   const int right = farthest < 1e-9;
   if (rank == 0) {
     printf("sweep_ms %.3f\nwaited_ms %.3f\nside_bytes %d\n", longest / sweeps * 1e3, waited / sweeps * 1e3,
            exchange.bytes[LOW_Y]);
-    printf("verified: %s\n", right ? "yes" : "NO");
+    printf("longest wait: %.4f s\nverified: %s\n", longest_wait, right ? "yes" : "NO");
     if (!right) fprintf(stderr, "halo3d: %g from the known solution\n", farthest);
   }
   if (rank == 0 && field != NULL && write_values(&domain, field) != 0) {

@@ -58,18 +58,24 @@ class PhaseTimes {
   template <class Call>
   auto charge(Phase phase, Call call) {
     struct Clock {
-      double& seconds;
+      double &seconds, &longest;
       double start = seconds_now();
-      ~Clock() { seconds += seconds_now() - start; }
-    } clock{seconds_[std::size_t(phase)]};
+      ~Clock() {
+        const double took = seconds_now() - start;
+        seconds += took;
+        longest = std::max(longest, took);
+      }
+    } clock{seconds_[std::size_t(phase)], longest_[std::size_t(phase)]};
     return call();
   }
   double seconds(Phase phase) const { return seconds_[std::size_t(phase)]; }
   double all() const { return std::accumulate(seconds_.begin(), seconds_.end(), 0.0); }
-  void clear() { seconds_ = {}; }
+  double longest(Phase phase) const { return longest_[std::size_t(phase)]; }  // that was charged at once
+  double longest() const { return *std::max_element(longest_.begin(), longest_.end()); }
+  void clear() { seconds_ = longest_ = {}; }
 
  private:
-  std::array<double, kPhases> seconds_{};
+  std::array<double, kPhases> seconds_{}, longest_{};
 };
 
 }  // namespace kit

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "operation.hpp"
+
+#include <algorithm>
+
+namespace faults {
+namespace {
+
+constexpr std::uint32_t kUntouched = 0xdeadbeef;
+
+bool reduces(Kind kind) {
+  return kind == Kind::allreduce || kind == Kind::reduce || kind == Kind::reduce_scatter_block;
+}
+
+}  // namespace
+
+Choice Choice::draw(std::mt19937& random, const std::vector<Kind>& kinds, int bytes, int ranks, std::uint32_t number) {
+  const auto below = [&random](int limit) { return int(random() % std::uint32_t(limit)); };
+  const MPI_Op operations[] = {MPI_SUM, MPI_BXOR, MPI_MAX};
+  Choice choice{};
+  choice.kind = kinds[std::size_t(below(int(kinds.size())))];
+  choice.number = number;
+  // All orders of magnitude are as likely.
+  int most = std::max(1, bytes / int(sizeof(std::uint32_t)) / ranks);
+  for (int halvings = below(20); halvings > 0 && most > 1; --halvings) most /= 2;
+  choice.count = most - below((most + 1) / 2);
+  choice.root = below(ranks);
+  choice.in_place = below(3) == 0 && (choice.kind == Kind::alltoall || choice.kind == Kind::allreduce);
+  choice.spaced = below(4) == 0 && !reduces(choice.kind);
+  choice.operation = operations[below(3)];
+  return choice;
+}
+
+int Operation::post(const Choice& choice, MPI_Comm comm, MPI_Datatype spaced) {
+  choice_ = choice;
+  MPI_Comm_rank(comm, &rank_);
+  MPI_Comm_size(comm, &ranks_);
+  const std::size_t stride = choice.spaced ? 2 : 1, block = std::size_t(choice.count) * stride;
+  send_.assign(block * std::size_t(ranks_), kUntouched);
+  receive_.assign(send_.size(), kUntouched);
+  for (int to = 0; to < ranks_; ++to)
+    for (int at = 0; at < choice.count; ++at)
+      send_[std::size_t(to) * block + std::size_t(at) * stride] = value(rank_, to, at);
+  if (choice.in_place || (choice.kind == Kind::bcast && rank_ == choice.root)) receive_ = send_;
+  send_counts_.clear();
+  receive_counts_.clear();
+  displacements_.clear();
+  for (int peer = 0; peer < ranks_; ++peer) {
+    send_counts_.push_back(length(rank_, peer));
+    receive_counts_.push_back(length(peer, rank_));
+    displacements_.push_back(peer * choice.count);
+  }
+  return call(comm, choice.spaced ? spaced : MPI_UINT32_T);
+}
+
+int Operation::call(MPI_Comm comm, MPI_Datatype type) {
+  const void* const from = choice_.in_place ? MPI_IN_PLACE : send_.data();
+  void* const to = receive_.data();
+  const int block = choice_.count, all = choice_.count * ranks_, root = choice_.root;
+  const int* const places = displacements_.data();
+  switch (choice_.kind) {
+    case Kind::alltoall:
+      return MPI_Ialltoall(from, block, type, to, block, type, comm, &request_);
+    case Kind::alltoallv:
+      return MPI_Ialltoallv(from, send_counts_.data(), places, type, to, receive_counts_.data(), places, type, comm,
+                            &request_);
+    case Kind::allreduce:
+      return MPI_Iallreduce(from, to, all, type, choice_.operation, comm, &request_);
+    case Kind::bcast:
+      return MPI_Ibcast(to, all, type, root, comm, &request_);
+    case Kind::allgather:
+      return MPI_Iallgather(from, block, type, to, block, type, comm, &request_);
+    case Kind::reduce:
+      return MPI_Ireduce(from, to, all, type, choice_.operation, root, comm, &request_);
+    case Kind::gather:
+      return MPI_Igather(from, block, type, to, block, type, root, comm, &request_);
+    case Kind::scatter:
+      return MPI_Iscatter(from, block, type, to, block, type, root, comm, &request_);
+    case Kind::reduce_scatter_block:
+      return MPI_Ireduce_scatter_block(from, to, block, type, choice_.operation, comm, &request_);
+  }
+  return MPI_ERR_INTERN;
+}
+
+std::optional<std::size_t> Operation::wrong() const {
+  const std::size_t stride = choice_.spaced ? 2 : 1;
+  std::size_t index = 0;
+  for (int block = 0; block < ranks_; ++block)
+    for (int at = 0; at < choice_.count; ++at, index += stride) {
+      if (receive_[index] != expected(block, at).value_or(kUntouched)) return index;
+      if (choice_.spaced && receive_[index + 1] != kUntouched) return index + 1;
+    }
+  return {};
+}
+
+std::optional<std::uint32_t> Operation::expected(int block, int at) const {
+  const bool mine = rank_ == choice_.root;
+  switch (choice_.kind) {
+    case Kind::alltoall:
+      return value(block, rank_, at);
+    case Kind::alltoallv:
+      if (at < length(block, rank_)) return value(block, rank_, at);
+      break;
+    case Kind::allreduce:
+      return reduced(block, at);
+    case Kind::bcast:
+      return value(choice_.root, block, at);
+    case Kind::allgather:
+      return value(block, 0, at);
+    case Kind::reduce:
+      if (mine) return reduced(block, at);
+      break;
+    case Kind::gather:
+      if (mine) return value(block, 0, at);
+      break;
+    case Kind::scatter:
+      if (block == 0) return value(choice_.root, rank_, at);
+      break;
+    case Kind::reduce_scatter_block:
+      if (block == 0) return reduced(rank_, at);
+      break;
+  }
+  return {};
+}
+
+std::uint32_t Operation::value(int from, int to, int at) const {
+  return std::uint32_t(from) * 1000003u + std::uint32_t(to) * 7919u + std::uint32_t(at) * 31u +
+         choice_.number * 104729u;
+}
+
+std::uint32_t Operation::reduced(int to, int at) const {
+  std::uint32_t all = value(0, to, at);
+  for (int from = 1; from < ranks_; ++from) {
+    const std::uint32_t next = value(from, to, at);
+    if (choice_.operation == MPI_SUM)
+      all += next;
+    else if (choice_.operation == MPI_BXOR)
+      all ^= next;
+    else
+      all = std::max(all, next);
+  }
+  return all;
+}
+
+int Operation::length(int from, int to) const { return int(value(from, to, 0) >> 4) % (choice_.count + 1); }
+
+}  // namespace faults

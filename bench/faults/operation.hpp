@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One nonblocking collective with buffers of its own. All that it is to deliver is known in advance, and also what it is to
+// leave as it was.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include <mpi.h>
+
+namespace faults {
+
+inline constexpr const char* kKinds[] = {"ialltoall", "ialltoallv", "iallreduce",
+                                         "ibcast",    "iallgather", "ireduce",
+                                         "igather",   "iscatter",   "ireduce_scatter_block"};
+enum class Kind { alltoall, alltoallv, allreduce, bcast, allgather, reduce, gather, scatter, reduce_scatter_block };
+
+// An element and a gap of the same size.
+class SpacedType {
+ public:
+  SpacedType() {
+    MPI_Type_create_resized(MPI_UINT32_T, 0, 2 * sizeof(std::uint32_t), &type_);
+    MPI_Type_commit(&type_);
+  }
+  ~SpacedType() { MPI_Type_free(&type_); }
+  SpacedType(const SpacedType&) = delete;
+  SpacedType& operator=(const SpacedType&) = delete;
+  MPI_Datatype get() const { return type_; }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+// The same on all ranks, as all draw from the same numbers.
+struct Choice {
+  Kind kind;
+  std::uint32_t number;  // of the operation: no other one has its values
+  int count, root;       // elements of a block
+  bool in_place, spaced;
+  MPI_Op operation;
+
+  static Choice draw(std::mt19937& random, const std::vector<Kind>& kinds, int bytes, int ranks, std::uint32_t number);
+};
+
+class Operation {
+ public:
+  // `spaced`: the type of the elements where the choice says so. The call's code, whatever it is.
+  int post(const Choice& choice, MPI_Comm comm, MPI_Datatype spaced);
+  bool under_way() const { return request_ != MPI_REQUEST_NULL; }
+  MPI_Request& request() { return request_; }
+  void give_up() { request_ = MPI_REQUEST_NULL; }
+  const Choice& choice() const { return choice_; }
+  // To be asked when it is complete. The first element that is wrong.
+  std::optional<std::size_t> wrong() const;
+
+ private:
+  int call(MPI_Comm comm, MPI_Datatype type);
+  std::uint32_t value(int from, int to, int at) const;
+  std::uint32_t reduced(int to, int at) const;
+  int length(int from, int to) const;  // of a block of an alltoallv
+  std::optional<std::uint32_t> expected(int block, int at) const;
+
+  Choice choice_{};
+  int rank_ = 0, ranks_ = 1;
+  std::vector<std::uint32_t> send_, receive_;
+  std::vector<int> send_counts_, receive_counts_, displacements_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace faults
