@@ -4,9 +4,9 @@
 # They start nothing but the command line, except for tests that are marked machine or requires_root.
 SIDE_BY_SIDE = {
     "test_api_buffers", "test_api_header", "test_api_rendezvous", "test_bench_adapt", "test_bench_alltoall",
-    "test_bench_collectives", "test_bench_guest", "test_bench_kit", "test_bench_krylov", "test_bench_onesided",
-    "test_bench_pt2pt", "test_bench_training", "test_bench_trust", "test_build", "test_call_sites", "test_charts",
-    "test_cli_errors", "test_clusters", "test_command_line",
+    "test_bench_collectives", "test_bench_faults", "test_bench_guest", "test_bench_kit", "test_bench_krylov",
+    "test_bench_onesided", "test_bench_pt2pt", "test_bench_training", "test_bench_trust", "test_build",
+    "test_call_sites", "test_charts", "test_cli_errors", "test_clusters", "test_command_line",
     "test_config", "test_dashboard", "test_demo_result", "test_docs", "test_docs_site", "test_dpus",
     "test_frames", "test_goals", "test_imports", "test_include_check", "test_measure_programs",
     "test_measured", "test_memory", "test_mpi_functions", "test_nightly", "test_oldest",

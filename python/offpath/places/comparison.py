@@ -67,9 +67,10 @@ class LabPlace:
 @dataclass
 class LoopbackPlace:
     ranks: int
+    timeout_s: float = RUN_TIMEOUT_S
 
     def run(self, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]) -> Completed:
-        return local.local_mpirun(mpi, self.ranks, argv, offload, env, RUN_TIMEOUT_S, pin=True)
+        return local.local_mpirun(mpi, self.ranks, argv, offload, env, self.timeout_s, pin=True)
 
     @property
     def meta(self) -> dict:

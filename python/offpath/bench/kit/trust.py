@@ -10,7 +10,7 @@ from offpath.bench import goals, machine_load
 from offpath.bench.kit.peers import OWN_THREADS
 
 INTERRUPTED = 130
-NO_TABLES = ("meta", "checks", "machine", "summary")  # of a result
+NO_TABLES = ("meta", "checks", "machine", "summary", "kills")  # of a result
 ALONE = "host"  # the peer whose ranks have their cores for themselves
 
 
