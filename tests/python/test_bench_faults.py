@@ -30,6 +30,8 @@ OPENMPI_ERROR = "[a:1] *** Offpath: service on this node was lost (operation ibc
         (1, "", WARNING + MPICH_ERROR, ERROR, "Offpath: service on this node was lost"),
         (16, "", OPENMPI_ERROR, ERROR, "Offpath: service on this node was lost (operation ibcast #1)"),
         (18, "", "[a:1] *** MPI_ERR_IN_STATUS: error code in status\n", ERROR, "MPI_ERR_IN_STATUS"),
+        (95, "", "[a:1] ORTE_ERROR_LOG: Data unpack had inadequate space in file util/show_help.c at line 513\n", ERROR,
+         "ORTE_ERROR_LOG: Data unpack had inadequate space in file util/show_help.c at line 513"),
         (0, GOOD.replace("errors: 0", "errors: 3"), WARNING + "Offpath: lost (rank 1, ibcast 7)\n", ERROR,
          "Offpath: lost (rank 1, ibcast 7)"),
         (0, GOOD.replace("errors: 0", "errors: 3"), "", WRONG, "errors that are not Offpath's"),
@@ -60,6 +62,10 @@ def test_who_does_not_end_stands():
     # Ranks that remain where others have gone: after an abort they are what a launcher has left.
     assert judged(Completed([], 143, "", WARNING), left_behind=True).verdict == STOOD
     assert judged(Completed([], 143, "", MPICH_ERROR), left_behind=True).verdict == ERROR
+    # What was wrong before stays wrong.
+    wrong = "faults: WRONG on rank 1: ibcast 7\n"
+    assert stood(subprocess.TimeoutExpired(["a"], 60, stderr=wrong.encode())).verdict == WRONG
+    assert judged(Completed([], 143, "", wrong), left_behind=True).verdict == WRONG
 
 
 def kill(number, verdict, wait=None, late=0):

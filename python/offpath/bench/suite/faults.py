@@ -72,6 +72,9 @@ def faults_command(
     collectives: Annotated[
         Optional[str], typer.Option(help="Those of the program random. Default: all it has.", show_default=False)
     ] = None,
+    return_errors: Annotated[
+        bool, typer.Option("--return-errors", help="The program random is told of errors, and goes on.")
+    ] = False,
     ranks: Annotated[int, typer.Option(min=2, help="Ranks of each program, spread over the nodes.")] = 4,
     rate: asked.Rate = "1gbit",
     seed: Annotated[
@@ -87,9 +90,10 @@ def faults_command(
     A launch is a program with everything offloaded, and one kill; services share the ranks' cores. The programs check
     their results and say their longest single wait. *random* does random collectives on two communicators, several
     under way, and ranks that wait for them while others block in other calls; *fft3d* MPI_Ialltoallv; *halo3d*
-    messages; *bspmm* one-sided operations. Each runs once without a kill.
+    messages; *bspmm* one-sided operations. Each runs once without a kill. An error ends a program, as MPI does by
+    default; with --return-errors *random* counts it, goes on, and must be right in all else.
 
-    Verdicts: *right*; *error*, MPI ended it with an error of Offpath, and nothing was wrong; *wrong*, wrong results, a
+    Verdicts: *right*; *error*, an error of Offpath, and nothing was wrong; *wrong*, wrong results, a
     crash, or an end that nobody explains; *stood*, it did not end. Exit status 1 if any was wrong or stood. The same
     seed gives the same moments, as far as a program takes as long again.
 
@@ -106,9 +110,9 @@ def faults_command(
         if ranks % count:
             raise UserError(f"{ranks} ranks cannot be spread evenly over {count} nodes. Change --ranks or --nodes.")
     options.check_files(json_file)
-    more = {}
+    more: dict[str, list[str]] = {RANDOM: ["--return-errors"] if return_errors else []}
     if collectives is not None:
-        more[RANDOM] = ("--kinds", ",".join(options.names(collectives, COLLECTIVES, "a collective")))
+        more[RANDOM] += ["--kinds", ",".join(options.names(collectives, COLLECTIVES, "a collective"))]
     if max(counts) > 1:
         options.require_lab("Several nodes are")
     paths().require_preload_library()
@@ -127,7 +131,8 @@ def faults_command(
     launches = len(found) * (kills + 1)
     meta = comparison.base_meta(kinds) | turns.measure(sites, kills, launches * (START_S + RUN_S))
     meta |= {"seed": seed, "node_counts": counts, "ranks": ranks, "rate": rate}
-    meta |= {"programs": [program.name for program in chosen], "collectives": collectives}
+    meta |= {"programs": [program.name for program in chosen]}
+    meta |= {"collectives": collectives, "return_errors": return_errors}
     measured = [(unkilled, killed) for unkilled, killed in found if killed.launches]
     rows = [row_of(killed.labels, unkilled.launches[0], killed.launches) for unkilled, killed in measured]
     one_by_one = [killed.labels | kill.row for _, killed in found for kill in killed.launches]
