@@ -178,3 +178,23 @@ def read(file):
         return b""
 
 
+
+
+@pytest.mark.parametrize(("there", "left_behind"), [([[1, 2], [1]], True), ([[1, 2], [1, 2], []], False)])
+def test_ranks_that_others_have_left_are_ended(there, left_behind, monkeypatch):
+    """Two ranks, of which one remains; or both end, and with them the run."""
+    looks, ended, watch = iter(there), [], fault_kills.Watch({"a": "b"}, (0, 0))
+
+    def marked(_):
+        found = next(looks, there[-1])
+        if not found:
+            watch._over.set()
+        return found
+
+    monkeypatch.setattr(fault_kills, "_marked", marked)
+    monkeypatch.setattr(fault_kills, "services", lambda mark: [])
+    monkeypatch.setattr(fault_kills, "LOOK_AFTER_S", 0.001)
+    monkeypatch.setattr(fault_kills, "LEFT_BEHIND_S", 0)
+    monkeypatch.setattr(fault_kills.inventory, "end_processes", lambda find: ended.append(find))
+    watch._end_left_behind(watch._ranks())
+    assert (watch.left_behind, len(ended)) == (left_behind, int(left_behind))

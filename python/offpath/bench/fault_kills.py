@@ -156,19 +156,20 @@ class Watch:
         self.began = time.monotonic()
         if self.kill is None or self._over.wait(self.kill[0]):
             return
-        there = services(self.mark)
+        there, ranks = services(self.mark), self._ranks()
         if there:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(there[int(self.kill[1] * len(there))], signal.SIGKILL)
                 self.killed = True
-        self._end_left_behind()
+        self._end_left_behind(ranks)
 
-    def _end_left_behind(self) -> None:
-        most, gone_s = 0, 0.0
+    def _ranks(self) -> int:
+        return len(_marked(self.mark)) - len(services(self.mark))
+
+    def _end_left_behind(self, ranks: int) -> None:
+        gone_s = 0.0
         while not self._over.wait(LOOK_AFTER_S):
-            ranks = len(_marked(self.mark)) - len(services(self.mark))
-            most = max(most, ranks)
-            gone_s = gone_s + LOOK_AFTER_S if 0 < ranks < most else 0.0
+            gone_s = gone_s + LOOK_AFTER_S if 0 < self._ranks() < ranks else 0.0
             if gone_s > LEFT_BEHIND_S:
                 self.left_behind = True
                 inventory.end_processes(lambda: _marked(self.mark))
