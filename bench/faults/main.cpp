@@ -37,6 +37,7 @@ struct Options : kit::Options {
   std::vector<Kind> kinds = words(kinds, "--kinds", all_kinds(), kKinds, "collectives to draw from");
   int bytes = number(bytes, "--bytes", 1 << 20, 4, 1 << 28, "the most that a rank sends or receives in one of them");
   int depth = number(depth, "--depth", 5, 1, 64, "at most so many are under way");
+  bool persistent = flag(persistent, "--persistent", "some are persistent (those of MPICH 4.0 crash by themselves)");
   bool return_errors = flag(return_errors, "--return-errors", "counts errors and goes on; else MPI ends the program");
   std::string json = text(json, "--json", "rank 0 writes what was found to that file");
 };
@@ -71,8 +72,10 @@ class Program {
       goes_on = kit::now_ns() < end_ns ? 1 : 0;
       blocking([&] { MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD); });
     }
-    for (Operation& operation : operations_)
+    for (Operation& operation : operations_) {
       if (operation.under_way()) finish(operation, 0);
+      operation.close();
+    }
   }
 
   std::int64_t steps() const { return steps_; }
@@ -99,11 +102,9 @@ class Program {
       finish_unevenly(operation, comm);
       return;
     }
-    const Choice choice = Choice::draw(random_, options_.kinds, options_.bytes, ranks_, number_++);
+    const Choice choice = Choice::draw(random_, options_.kinds, options_.bytes, ranks_, options_.persistent, number_++);
     const int code = operation.post(choice, comm, spaced_.get());
-    if (code == MPI_SUCCESS) return;
-    note_error(operation, code);
-    operation.give_up();
+    if (code != MPI_SUCCESS) note_error(operation, code);
   }
 
   // One rank waits, the others block in another call until it has.
@@ -135,6 +136,7 @@ class Program {
 
   void finish(Operation& operation, int way) {
     int code = MPI_SUCCESS;
+    const bool posted = operation.posted();
     blocking([&] {
       int done = 0, index = 0;
       if (way == 0)
@@ -147,19 +149,17 @@ class Program {
           if (done == 0) sched_yield();
         }
     });
-    if (code != MPI_SUCCESS) {
-      note_error(operation, code);
-      operation.give_up();
-      return;
-    }
+    operation.end();
+    if (code != MPI_SUCCESS) note_error(operation, code);
+    if (code != MPI_SUCCESS || !posted) return;
     ++checked_;
     const auto at = operation.wrong();
     if (!at) return;
     ++wrong_;
     const Choice& choice = operation.choice();
-    std::fprintf(stderr, "faults: WRONG on rank %d: %s %u, %d elements a block%s%s, element %zu\n", rank_,
+    std::fprintf(stderr, "faults: WRONG on rank %d: %s %u, %d elements a block%s%s%s, element %zu\n", rank_,
                  kKinds[int(choice.kind)], choice.number, choice.count, choice.in_place ? ", in place" : "",
-                 choice.spaced ? ", spaced" : "", *at);
+                 choice.spaced ? ", spaced" : "", choice.persistent ? ", persistent" : "", *at);
   }
 
   // An error says whose it is and why. Others are as wrong as wrong data.

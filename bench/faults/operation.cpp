@@ -3,9 +3,21 @@
 
 #include <algorithm>
 
+#if defined(OPEN_MPI) && !defined(OFFPATH_MPI_HAS_PERSISTENT)  // Open MPI 4 calls them MPIX_
+#include <mpi-ext.h>
+#define INIT_OF(name) MPIX_##name##_init
+#else
+#define INIT_OF(name) MPI_##name##_init
+#endif
+// The nonblocking form, or the persistent one, which takes an info, too. What follows are the arguments up to there.
+#define POST(Nonblocking, Persistent, ...)                                               \
+  return choice_.persistent ? INIT_OF(Persistent)(__VA_ARGS__, MPI_INFO_NULL, &request_) \
+                            : MPI_##Nonblocking(__VA_ARGS__, &request_)
+
 namespace faults {
 namespace {
 
+constexpr int kStarts = 4;
 constexpr std::uint32_t kUntouched = 0xdeadbeef;
 
 bool reduces(Kind kind) {
@@ -14,7 +26,8 @@ bool reduces(Kind kind) {
 
 }  // namespace
 
-Choice Choice::draw(std::mt19937& random, const std::vector<Kind>& kinds, int bytes, int ranks, std::uint32_t number) {
+Choice Choice::draw(std::mt19937& random, const std::vector<Kind>& kinds, int bytes, int ranks, bool persistent,
+                    std::uint32_t number) {
   const auto below = [&random](int limit) { return int(random() % std::uint32_t(limit)); };
   const MPI_Op operations[] = {MPI_SUM, MPI_BXOR, MPI_MAX};
   Choice choice{};
@@ -27,30 +40,66 @@ Choice Choice::draw(std::mt19937& random, const std::vector<Kind>& kinds, int by
   choice.root = below(ranks);
   choice.in_place = below(3) == 0 && (choice.kind == Kind::alltoall || choice.kind == Kind::allreduce);
   choice.spaced = below(4) == 0 && !reduces(choice.kind);
+  choice.persistent = below(4) == 0 && persistent;
   choice.operation = operations[below(3)];
   return choice;
 }
 
 int Operation::post(const Choice& choice, MPI_Comm comm, MPI_Datatype spaced) {
-  choice_ = choice;
+  under_way_ = true;
+  int code = MPI_SUCCESS;
+  if (starts_left_ > 0) {
+    choice_.number = choice.number;
+    fill();
+  } else {
+    choice_ = choice;
+    code = begin(comm, choice.spaced ? spaced : MPI_UINT32_T);
+  }
+  if (code == MPI_SUCCESS && choice_.persistent) {
+    --starts_left_;
+    code = MPI_Start(&request_);
+  }
+  posted_ = code == MPI_SUCCESS;
+  return code;
+}
+
+int Operation::begin(MPI_Comm comm, MPI_Datatype type) {
   MPI_Comm_rank(comm, &rank_);
   MPI_Comm_size(comm, &ranks_);
-  const std::size_t stride = choice.spaced ? 2 : 1, block = std::size_t(choice.count) * stride;
-  send_.assign(block * std::size_t(ranks_), kUntouched);
-  receive_.assign(send_.size(), kUntouched);
-  for (int to = 0; to < ranks_; ++to)
-    for (int at = 0; at < choice.count; ++at)
-      send_[std::size_t(to) * block + std::size_t(at) * stride] = value(rank_, to, at);
-  if (choice.in_place || (choice.kind == Kind::bcast && rank_ == choice.root)) receive_ = send_;
+  first_number_ = choice_.number;
   send_counts_.clear();
   receive_counts_.clear();
   displacements_.clear();
   for (int peer = 0; peer < ranks_; ++peer) {
     send_counts_.push_back(length(rank_, peer));
     receive_counts_.push_back(length(peer, rank_));
-    displacements_.push_back(peer * choice.count);
+    displacements_.push_back(peer * choice_.count);
   }
-  return call(comm, choice.spaced ? spaced : MPI_UINT32_T);
+  fill();
+  request_ = MPI_REQUEST_NULL;
+  starts_left_ = choice_.persistent ? kStarts : 0;
+  return call(comm, type);
+}
+
+void Operation::end() {
+  under_way_ = false;
+  if (starts_left_ == 0) close();
+}
+
+void Operation::close() {
+  starts_left_ = 0;
+  if (choice_.persistent && request_ != MPI_REQUEST_NULL) MPI_Request_free(&request_);
+}
+
+// The memory of a persistent one stays where it is, as its size does.
+void Operation::fill() {
+  const std::size_t stride = choice_.spaced ? 2 : 1, block = std::size_t(choice_.count) * stride;
+  send_.assign(block * std::size_t(ranks_), kUntouched);
+  receive_.assign(send_.size(), kUntouched);
+  for (int to = 0; to < ranks_; ++to)
+    for (int at = 0; at < choice_.count; ++at)
+      send_[std::size_t(to) * block + std::size_t(at) * stride] = value(rank_, to, at);
+  if (choice_.in_place || (choice_.kind == Kind::bcast && rank_ == choice_.root)) receive_ = send_;
 }
 
 int Operation::call(MPI_Comm comm, MPI_Datatype type) {
@@ -60,24 +109,24 @@ int Operation::call(MPI_Comm comm, MPI_Datatype type) {
   const int* const places = displacements_.data();
   switch (choice_.kind) {
     case Kind::alltoall:
-      return MPI_Ialltoall(from, block, type, to, block, type, comm, &request_);
+      POST(Ialltoall, Alltoall, from, block, type, to, block, type, comm);
     case Kind::alltoallv:
-      return MPI_Ialltoallv(from, send_counts_.data(), places, type, to, receive_counts_.data(), places, type, comm,
-                            &request_);
+      POST(Ialltoallv, Alltoallv, from, send_counts_.data(), places, type, to, receive_counts_.data(), places, type,
+           comm);
     case Kind::allreduce:
-      return MPI_Iallreduce(from, to, all, type, choice_.operation, comm, &request_);
+      POST(Iallreduce, Allreduce, from, to, all, type, choice_.operation, comm);
     case Kind::bcast:
-      return MPI_Ibcast(to, all, type, root, comm, &request_);
+      POST(Ibcast, Bcast, to, all, type, root, comm);
     case Kind::allgather:
-      return MPI_Iallgather(from, block, type, to, block, type, comm, &request_);
+      POST(Iallgather, Allgather, from, block, type, to, block, type, comm);
     case Kind::reduce:
-      return MPI_Ireduce(from, to, all, type, choice_.operation, root, comm, &request_);
+      POST(Ireduce, Reduce, from, to, all, type, choice_.operation, root, comm);
     case Kind::gather:
-      return MPI_Igather(from, block, type, to, block, type, root, comm, &request_);
+      POST(Igather, Gather, from, block, type, to, block, type, root, comm);
     case Kind::scatter:
-      return MPI_Iscatter(from, block, type, to, block, type, root, comm, &request_);
+      POST(Iscatter, Scatter, from, block, type, to, block, type, root, comm);
     case Kind::reduce_scatter_block:
-      return MPI_Ireduce_scatter_block(from, to, block, type, choice_.operation, comm, &request_);
+      POST(Ireduce_scatter_block, Reduce_scatter_block, from, to, block, type, choice_.operation, comm);
   }
   return MPI_ERR_INTERN;
 }
@@ -142,6 +191,9 @@ std::uint32_t Operation::reduced(int to, int at) const {
   return all;
 }
 
-int Operation::length(int from, int to) const { return int(value(from, to, 0) >> 4) % (choice_.count + 1); }
+int Operation::length(int from, int to) const {
+  const std::uint32_t mixed = std::uint32_t(from) * 7919u + std::uint32_t(to) * 104729u + first_number_ * 1000003u;
+  return int(mixed >> 4) % (choice_.count + 1);
+}
 
 }  // namespace faults

@@ -39,23 +39,31 @@ struct Choice {
   std::uint32_t number;  // of the operation: no other one has its values
   int count, root;       // elements of a block
   bool in_place, spaced;
+  bool persistent;  // started several times, each with other values
   MPI_Op operation;
 
-  static Choice draw(std::mt19937& random, const std::vector<Kind>& kinds, int bytes, int ranks, std::uint32_t number);
+  static Choice draw(std::mt19937& random, const std::vector<Kind>& kinds, int bytes, int ranks, bool persistent,
+                     std::uint32_t number);
 };
 
 class Operation {
  public:
-  // `spaced`: the type of the elements where the choice says so. The call's code, whatever it is.
+  // `spaced`: the type of the elements where the choice says so. A persistent one that is not yet at its end is started
+  // again with the number, and the rest of the choice is left. The call's code, whatever it is: on all ranks the operation
+  // is under way from then on, or they would no longer do the same.
   int post(const Choice& choice, MPI_Comm comm, MPI_Datatype spaced);
-  bool under_way() const { return request_ != MPI_REQUEST_NULL; }
+  bool under_way() const { return under_way_; }
+  bool posted() const { return posted_; }  // without it there is nothing to wait for
   MPI_Request& request() { return request_; }
-  void give_up() { request_ = MPI_REQUEST_NULL; }
+  void end();    // when it is complete, well or not
+  void close();  // after the last one
   const Choice& choice() const { return choice_; }
   // To be asked when it is complete. The first element that is wrong.
   std::optional<std::size_t> wrong() const;
 
  private:
+  int begin(MPI_Comm comm, MPI_Datatype type);
+  void fill();
   int call(MPI_Comm comm, MPI_Datatype type);
   std::uint32_t value(int from, int to, int at) const;
   std::uint32_t reduced(int to, int at) const;
@@ -67,6 +75,9 @@ class Operation {
   std::vector<std::uint32_t> send_, receive_;
   std::vector<int> send_counts_, receive_counts_, displacements_;
   MPI_Request request_ = MPI_REQUEST_NULL;
+  bool under_way_ = false, posted_ = false;
+  std::uint32_t first_number_ = 0;  // lengths of blocks are those of the first start
+  int starts_left_ = 0;             // of a persistent one
 };
 
 }  // namespace faults

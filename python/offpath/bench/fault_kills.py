@@ -20,7 +20,7 @@ from offpath.base.paths import paths
 from offpath.bench.fault_verdicts import RIGHT, Ended, judged, stood
 from offpath.bench.kit.turns import FAILED
 from offpath.lab import inventory
-from offpath.launch import stats
+from offpath.launch import mpis, stats
 from offpath.places.comparison import LabPlace, LoopbackPlace
 
 SERVICE = "offpathd"
@@ -44,12 +44,14 @@ class Program:
     file: str
     arguments: tuple[str, ...]
     on_nodes: tuple[str, ...] = ()  # instead, on several: links are slower than memory
+    with_openmpi: tuple[str, ...] = ()  # besides
     policy: str = "*:dpu"
 
     def command(self, mpi: str, nodes: int, more: Sequence[str] = ()) -> list[str]:
         where = paths()
         path = where.app(self.file, mpi) if self.kind == "apps" else where.bench_program(self.file, mpi)
-        return [str(path), *(self.on_nodes if nodes > 1 and self.on_nodes else self.arguments), *more]
+        usual = self.on_nodes if nodes > 1 and self.on_nodes else self.arguments
+        return [str(path), *usual, *(self.with_openmpi if mpi == mpis.OPENMPI else ()), *more]
 
 
 @dataclass(frozen=True)

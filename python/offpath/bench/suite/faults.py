@@ -29,7 +29,8 @@ from offpath.places.comparison import LabPlace, LoopbackPlace
 RANDOM = "random"
 # Each takes one to three seconds, on one node and on several.
 PROGRAMS = (
-    Program(RANDOM, "random collectives", "bench", "faults", ("--seconds", "1.5")),
+    Program(RANDOM, "random collectives", "bench", "faults", ("--seconds", "1.5"),
+            with_openmpi=("--persistent",)),  # MPICH's own persistent collectives crash without us
     Program("fft3d", "MPI_Ialltoallv", "apps", "fft3d", ("--n", "64", "--repeats", "100"),
             ("--n", "32", "--repeats", "100")),
     Program("halo3d", "messages", "apps", "halo3d", ("--sweeps", "400"), ("--points", "64", "--sweeps", "200"),
