@@ -56,7 +56,7 @@ BENCHMARK = Benchmark([
     ], note="right: it ended well and its own check passed. error: one of Offpath's ended it. late: kills that found "
             "no service, which were repeated. Waits: the longest of a program that ended right."),
     Table("Not right", [
-        ("program", "{mpi} {program}, {nodes} nodes"), ("kill", "{number}"), ("after s", "{moment_s:.3f}"),
+        ("program", "{mpi} {program}, nodes: {nodes}"), ("kill", "{number}"), ("after s", "{moment_s:.3f}"),
         ("verdict", "{verdict}"), ("said", "{said}"),
     ], of="kills", where=lambda kill: kill["verdict"] not in FINE),
 ])  # fmt: skip
