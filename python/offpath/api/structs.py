@@ -73,6 +73,7 @@ class Collective(ctypes.Structure):
         ("counts_bytes", c_void_p),
         ("layouts", c_void_p),
         ("layouts_count", c_uint32),
+        ("ends", c_int),
     ]
 
 
