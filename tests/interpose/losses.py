@@ -146,7 +146,7 @@ def lost_busy(s):
 
 def lost_blocked(s):
     """Ranks that block in calls that are not ours answer, and do their part, while one waits for what was lost."""
-    ranks, calls = 9, 15
+    ranks, calls = 9, 16
     for first in range(0, calls, ranks - 1):
         acts = [f"{s.folder}/{name}-{first}" for name in ("ready", "go", "posted", "killed")]
         changes = dict(zip(("LOST_READY", "LOST_GO", "KILL_READY", "KILL_GO"), acts))

@@ -92,7 +92,7 @@ class Group {
 
 // The communicator of agreements (adapt/adapter.hpp); MPI_COMM_NULL, on all ranks: it failed on one. Collective.
 MPI_Comm make_council(MPI_Comm comm) {
-  const Inside inside;
+  const Meeting inside;
   const ErrorsReturn errors_return(comm);
   const Group group(comm);
   MPI_Comm council = make_shadow(comm, group.get(), nullptr);
@@ -132,7 +132,7 @@ void close_communicators() {
 
 std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
   offloader.retire();
-  const Inside inside;
+  const Meeting inside;
   const ErrorsReturn errors_return(comm);
   Assembly made;
   native.Comm_rank(comm, &made.rank);
@@ -177,7 +177,7 @@ uint32_t count_nodes(MPI_Comm comm) {
 
 void adopt_communicator(MPI_Comm comm, Preference preference, const std::string& compress) {
   if (comm == MPI_COMM_NULL || !job.active() || Inside::here()) return;
-  const Inside inside;
+  const Meeting inside;
   try {
     const uint32_t nodes = count_nodes(comm);
     if (nodes == 0 || !job.policy().offloads(nodes)) return;

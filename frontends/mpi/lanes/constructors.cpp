@@ -17,7 +17,7 @@ int adopted(int code, const MPI_Comm* made) {
 
 // The info may differ between the ranks, and MPI does not say that ours must not.
 std::optional<Preference> stated_by_all(MPI_Comm comm, MPI_Info info) {
-  const Inside inside;
+  const Meeting inside;
   const ErrorsReturn errors_return(comm);
   return agree_on_preference(comm, read_preference(info));
 }

@@ -24,7 +24,8 @@ microseconds nap() {
 }
 
 void move() {
-  if (Inside::here()) return;  // a native call of ours
+  const Meeting::Left meeting;
+  if (Inside::here() && !meeting.was_here()) return;  // a native call of ours
   try {
     offloader.move();
   } catch (const std::exception&) {

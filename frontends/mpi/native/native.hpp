@@ -20,6 +20,7 @@
 namespace offpath::mpi {
 
 using attach::Inside;
+using attach::Meeting;
 
 struct Native {
 #define OFFPATH_MPI_FUNCTION(name, waits, seen) decltype(&MPI_##name) name;

@@ -109,7 +109,7 @@ std::unique_ptr<Mixture> mix(MPI_Win win, const OffloadedWindow& window, Ways wa
 int adopt(int code, MPI_Comm comm, const std::optional<Plan>& known, MPI_Info info, const Part& part,
           const MPI_Win* win) {
   if (code != MPI_SUCCESS || !job.active() || Inside::here()) return code;
-  const Inside inside;
+  const Meeting inside;
   try {
     const auto [nodes, wanted] = known ? *known : plan_for(comm, info);
     if (nodes == 0) return code;
@@ -179,7 +179,7 @@ int allocate(Create create, Allocate allocate_natively, MPI_Aint bytes, Unit uni
   int code = MPI_SUCCESS;
   bool here = false;
   if (job.active() && !Inside::here()) {
-    const Inside inside;
+    const Meeting inside;
     plan = plan_for(comm, info);
     here = allocate_here<Unit>(create, *plan, bytes, unit, info, comm, base, win);
   }

@@ -228,7 +228,7 @@ namespace handlers {
 int Barrier(MPI_Comm comm) {
   if (windows.count() == 0 || Inside::here()) return native.Barrier(comm);
   const base::ErrnoGuard errno_guard;
-  const Inside inside;
+  const Meeting inside;
   try {
     const std::vector<std::shared_ptr<OffloadedWindow>> meeting = windows.meeting_on(comm);
     return meeting.empty() ? native.Barrier(comm) : agree(comm, meeting);

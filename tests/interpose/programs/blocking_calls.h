@@ -3,7 +3,8 @@
 #ifndef OFFPATH_TESTS_BLOCKING_CALLS_H
 #define OFFPATH_TESTS_BLOCKING_CALLS_H
 
-#include <mpi.h>
+#include "persistent_names.h"
+
 #include <stdio.h>
 
 enum {
@@ -21,6 +22,7 @@ enum {
   IN_COMM_DUP,
   IN_COMM_SPLIT,
   IN_WIN_FENCE,
+  IN_PERSISTENT,
   IN_FILE,
   BLOCKING_CALLS
 };
@@ -29,7 +31,7 @@ enum {
 struct Pair {
   MPI_Comm comm;
   MPI_Win win;
-  int word;
+  int word, words[2];
   char file[1000];
 };
 
@@ -105,6 +107,10 @@ static inline void block_in(int call, int late, struct Pair* pair) {
       break;
     case IN_WIN_FENCE:
       MPI_Win_fence(0, pair->win);
+      break;
+    case IN_PERSISTENT:
+      INIT_OF(Alltoall)(&word, 1, MPI_INT, pair->words, 1, MPI_INT, pair->comm, MPI_INFO_NULL, &request);
+      MPI_Request_free(&request);
       break;
     default:
       MPI_File_open(pair->comm, pair->file, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
