@@ -17,6 +17,12 @@ using session::Slot;
 using session::SlotState;
 
 namespace {
+graph::Ends ends_of(const Slot& slot) {
+  const uint32_t flags = slot.flags;  // the client may change it
+  if ((flags & session::kTogether) != 0) return graph::Ends::together;
+  return (flags & session::kByPairs) != 0 ? graph::Ends::by_pairs : graph::Ends::alone;
+}
+
 Counted counted(OpKind kind) { return does(kind, session::kAside) ? Counted::no : Counted::yes; }
 }  // namespace
 
@@ -187,12 +193,16 @@ Status ServedClient::begin_operation(OpKind kind, uint32_t index, Slot& slot) {
   // one has a higher number.
   team.next_sequence = sequence + 1;
   view_.team_record(record)->started.store(sequence + 1, std::memory_order_relaxed);
-  auto graph = kind == OpKind::program ? expand_program(slot, team.topology) : expand_collective(slot, team);
-  if (!graph.ok()) return graph.status();
-  show_work(slot, graph.value(), team.topology);
+  auto expanded = kind == OpKind::program ? expand_program(slot, team.topology) : expand_collective(slot, team);
+  Status spoilt = take_spoilt(record);
+  if (!expanded.ok()) spoilt = expanded.status();
+  // Also one that cannot be done is posted: other members wait for this one's part, or for its arrival.
+  graph::Graph graph = expanded.ok() ? std::move(expanded.value()) : graph::Graph{};
+  graph.ends = ends_of(slot);
+  show_work(slot, graph, team.topology);
   session::SegmentView::note_start(slot);
   slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
-  engine_->post(team.handle, sequence, std::move(graph.value()), index, take_spoilt(record));
+  engine_->post(team.handle, sequence, std::move(graph), index, spoilt);
   return {};
 }
 
@@ -208,10 +218,7 @@ base::Result<graph::Graph> ServedClient::expand_program(const Slot& slot, const 
 base::Result<graph::Graph> ServedClient::expand_collective(const Slot& slot, ServedTeam& team) const {
   const bool by_client = (slot.flags & session::kOwnBlockByClient) != 0;
   const auto own = by_client ? collective::OwnBlocks::by_client : collective::OwnBlocks::by_service;
-  auto graph = team.graphs.expand(view_.record(slot), own, team.topology);
-  if (graph.ok() && (slot.flags & session::kTogether) != 0) graph.value().ends = graph::Ends::together;
-  if (graph.ok() && (slot.flags & session::kByPairs) != 0) graph.value().ends = graph::Ends::by_pairs;
-  return graph;
+  return team.graphs.expand(view_.record(slot), own, team.topology);
 }
 
 void ServedClient::show_work(Slot& slot, const graph::Graph& graph, const ops::Topology& topology) {

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::microseconds;
 constexpr microseconds kHeldBack{500};  // most programs wait for what they post, and that moves it, too
 constexpr microseconds kUnderWay{Offloader::kLookNs / 1000};
-constexpr microseconds kQuiet{500'000};  // others may still be at what has ended here
+constexpr microseconds kQuiet{100'000};  // others may still be at what has ended here
 
 microseconds nap() {
   if (offloader.holds_back()) return kHeldBack;

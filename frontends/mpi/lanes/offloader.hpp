@@ -49,7 +49,7 @@ class Offloader {
   // At the end ranks that have left are no loss, and nobody waits for words that were not asked for.
   void look_no_more() { in_use_.store(false, std::memory_order_relaxed); }
   bool in_use() const { return in_use_.load(std::memory_order_relaxed); }
-  static constexpr uint64_t kLookNs = 100'000'000;
+  static constexpr uint64_t kLookNs = 25'000'000;
   // As progress(), for all lanes, also those without operations: a rank at its end looks for losses, or only answers
   // the others, who look for them.
   enum class AtEnd { look, answer };
