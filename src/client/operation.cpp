@@ -169,6 +169,7 @@ std::unique_ptr<offpath_op> offpath_session::take_op() {
 offpath_status_t offpath_session::settle(offpath_op& op) {
   const auto known = static_cast<offpath_status_t>(op.status.load(std::memory_order_acquire));
   if (known != OFFPATH_IN_PROGRESS) return known;
+  const bool was_lost = lost;  // then nobody writes to the slot any more
   if (op.slot != offpath_op::kQueued) {
     Slot& entry = slot(op.slot);
     if (entry.state.load(std::memory_order_acquire) == static_cast<uint32_t>(SlotState::done)) {
@@ -177,7 +178,7 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
       return static_cast<offpath_status_t>(op.status.load());
     }
   }
-  if (!lost) return OFFPATH_IN_PROGRESS;
+  if (!was_lost) return OFFPATH_IN_PROGRESS;
   const uint32_t state = op.slot == offpath_op::kQueued ? 0 : slot(op.slot).state.load(std::memory_order_acquire);
   if (state == static_cast<uint32_t>(SlotState::arrived)) {
     finish(op, OFFPATH_OK);

@@ -41,11 +41,18 @@ bool Gathering::all_here(const Count& count) const {
 }
 
 bool Gathering::all_heard(const Count& count) const {
+  if (lost.empty()) return count.heard_count == members.size();
   const auto is_lost = [this](uint32_t rank) { return lost.contains(rank); };
   for (size_t i = 0; i < members.size(); ++i) {
     if (!count.heard[i] && !std::all_of(members[i].begin(), members[i].end(), is_lost)) return false;
   }
   return true;
+}
+
+void Gathering::hear(Count& count, uint32_t worker) const {
+  if (count.heard[worker]) return;
+  count.heard[worker] = true;
+  ++count.heard_count;
 }
 
 Gathering::Count& Gathering::count_of(uint64_t number) {
@@ -99,7 +106,7 @@ void Arrivals::arrive(Operation& operation) {
 void Arrivals::look_at(Gathering& gathering, Team& team, uint64_t number) {
   Gathering::Count& count = gathering.count_of(number);
   if (!count.heard[gathering.own] && gathering.all_here(count)) {
-    count.heard[gathering.own] = true;
+    gathering.hear(count, gathering.own);
     for (uint32_t worker = 0; worker < gathering.members.size(); ++worker) {
       const uint32_t to = gathering.members[worker].front();
       if (worker == gathering.own) continue;
@@ -125,14 +132,45 @@ void Arrivals::release(Operation& operation) {
 
 void Arrivals::note_arrived(Operation& operation, uint32_t rank) {
   if (operation.takers.erase(rank) != 0 && operation.takers.empty()) release(operation);
+  if (operation.graph.ends != Ends::together || !operation.awaits_arrivals || !operation.arrived) return;
+  Gathering& gathering = *operation.team->gathering;
+  Gathering::Count& count = gathering.count_of(operation.key.number);
+  count.asked.insert(rank);
+  const auto worker = std::find_if(gathering.members.begin(), gathering.members.end(), [rank](const auto& those) {
+    return std::binary_search(those.begin(), those.end(), rank);
+  });
+  const auto has_arrived = [&](uint32_t each) { return count.asked.contains(each) || gathering.lost.contains(each); };
+  if (!std::all_of(worker->begin(), worker->end(), has_arrived)) return;
+  const auto index = static_cast<uint32_t>(worker - gathering.members.begin());
+  if (index == gathering.own) return;  // counted as they arrive
+  gathering.hear(count, index);
+  look_at(gathering, *operation.team, operation.key.number);
+}
+
+void Arrivals::add_silent(const Operation& operation, std::set<uint32_t>& ranks) const {
+  if (!operation.arrived || !operation.awaits_arrivals) return;
+  ranks.insert(operation.takers.begin(), operation.takers.end());
+  if (operation.graph.ends != Ends::together) return;
+  const Gathering& gathering = *operation.team->gathering;
+  const auto count = gathering.open.find(operation.key.number);
+  for (size_t i = 0; count != gathering.open.end() && i < gathering.members.size(); ++i) {
+    if (i == gathering.own || count->second.heard[i]) continue;
+    for (const uint32_t rank : gathering.members[i]) {
+      if (!count->second.asked.contains(rank)) ranks.insert(rank);
+    }
+    return;  // one worker at a time
+  }
 }
 
 void Arrivals::on_message(const Message& message, fabric::Bytes) {
   const auto team = s_.find_team(message.team, message.to);
-  if (message.tag == static_cast<uint32_t>(Ends::by_pairs)) {
+  const bool by_pairs = message.tag == static_cast<uint32_t>(Ends::by_pairs);
+  if (!by_pairs && message.tag != static_cast<uint32_t>(Ends::together)) return s_.refuse_message("an unknown arrival");
+  if (by_pairs) {
     if (team == nullptr) return;  // it has gone, and waits for nothing
     const auto found = team->operations.find({.number = message.number});
-    if (found != team->operations.end()) note_arrived(*found->second, message.from);
+    const bool expected = found != team->operations.end() && found->second->graph.ends == Ends::by_pairs;
+    if (expected) note_arrived(*found->second, message.from);
     return;
   }
   const auto known = gatherings_.find(message.team);
@@ -141,16 +179,18 @@ void Arrivals::on_message(const Message& message, fabric::Bytes) {
   if (gathering == nullptr) gathering = gathering_of(*team);
   const uint32_t worker = gathering->worker_of_speaker(message.from);
   const bool possible = worker != UINT32_MAX && worker != gathering->own && message.number < wire::kNoOperation;
-  if (!possible || gathering->open.size() >= s_.config.parked_limit) {
-    return s_.refuse_message("word of an arrival that cannot be");
-  }
-  gathering->count_of(message.number).heard[worker] = true;
+  const bool has_room = gathering->open.size() < s_.config.parked_limit || gathering->open.contains(message.number);
+  if (!possible || !has_room) return s_.refuse_message("word of an arrival that cannot be");
+  if (team != nullptr) team->exchange.note_present(message.from);
+  gathering->hear(gathering->count_of(message.number), worker);
   for (const uint32_t rank : gathering->members[gathering->own]) {
     if (const auto member = s_.find_team(message.team, rank)) return look_at(*gathering, *member, message.number);
   }
 }
 
+// Where a service is lost all operations of the team end.
 void Arrivals::on_lost(Team& team, uint32_t rank) {
+  if (team.lost[rank] != static_cast<uint8_t>(Loss::process)) return;
   for (const auto& [key, operation] : team.operations) note_arrived(*operation, rank);
   const std::shared_ptr<Gathering> gathering = team.gathering;
   if (gathering == nullptr || !gathering->lost.insert(rank).second) return;
@@ -171,7 +211,12 @@ void Arrivals::add_awaited(const Operation& operation, std::vector<uint8_t>& ran
 }
 
 void Arrivals::add_waiting(const Operation& operation, std::vector<uint8_t>& ranks) {
-  if (operation.graph.ends == Ends::together) std::fill(ranks.begin(), ranks.end(), 1);
+  const Gathering* const gathering = operation.team->gathering.get();
+  if (operation.graph.ends == Ends::together && gathering == nullptr) std::fill(ranks.begin(), ranks.end(), 1);
+  if (operation.graph.ends == Ends::together && gathering != nullptr) {
+    for (const auto& those : gathering->members) ranks[those.front()] = 1;
+    for (const uint32_t rank : gathering->members[gathering->own]) ranks[rank] = 1;
+  }
   if (operation.graph.ends != Ends::by_pairs) return;
   for (uint32_t i = 0; i < operation.own_steps; ++i) {
     const Step& step = operation.graph.steps[i];

@@ -12,14 +12,17 @@ namespace offpath::engine {
 // A team as its workers: whose members have arrived in which operations.
 struct Gathering {
   struct Count {
-    std::vector<bool> here;   // by index in members[own]
-    std::vector<bool> heard;  // by worker
+    std::vector<bool> here;    // by index in members[own]
+    std::vector<bool> heard;   // by worker
+    uint32_t heard_count = 0;  // of these
+    std::set<uint32_t> asked;  // members of other workers that were found to have arrived
   };
   explicit Gathering(const TeamSpec& spec, uint32_t worker);
   // UINT32_MAX: none such. The first member of a worker speaks for it.
   uint32_t worker_of_speaker(uint32_t rank) const;
   bool all_here(const Count& count) const;
   bool all_heard(const Count& count) const;
+  void hear(Count& count, uint32_t worker) const;
   // Of what is said; the rest is counted when it is here.
   Count& count_of(uint64_t number);
 
@@ -42,6 +45,8 @@ class Arrivals final : public Room {
   void arrive(Operation& operation);
   // That member has arrived, as it has been found out.
   void note_arrived(Operation& operation, uint32_t rank);
+  // Those to ask, as their word may never come: what they should have posted was refused, or they have left.
+  void add_silent(const Operation& operation, std::set<uint32_t>& ranks) const;
   // By rank: those that an arrived operation waits for (of a worker, its speaker); those that wait for this one.
   void add_awaited(const Operation& operation, std::vector<uint8_t>& ranks) const;
   static void add_waiting(const Operation& operation, std::vector<uint8_t>& ranks);

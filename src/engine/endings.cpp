@@ -35,6 +35,7 @@ bool Exports::ask_for_endings(Operation& operation) {
     if (is_there && operation.exports[i].state == ExportState::open) silent.insert(block.peer);
   }
   s_.multicasts->add_silent(operation, silent);
+  s_.arrivals->add_silent(operation, silent);
   for (size_t i = operation.own_steps; i < graph.steps.size(); ++i) {
     const bool asked = graph.steps[i].tag == kEndingTag && !operation.steps[i].done;
     if (asked) silent.erase(graph.steps[i].peer);

@@ -27,6 +27,7 @@ void ServedClient::on_first_byte(uint64_t context) {
 void ServedClient::on_arrived(uint64_t context) {
   view_.slot(static_cast<uint32_t>(context))
       .state.store(static_cast<uint32_t>(session::SlotState::arrived), std::memory_order_release);
+  if (reflection_ != nullptr) view_.tell();  // the host is to know soon, as others are told now
 }
 
 void ServedClient::on_step(uint64_t index, uint32_t peer, uint64_t bytes, bool local) {

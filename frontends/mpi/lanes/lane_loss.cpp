@@ -70,8 +70,9 @@ void Lane::step_unfinished(PostedCall& operation) {
 // Nothing is at the service any more.
 void Lane::reissue(PostedCall& operation) {
   if (!operation.call->pairwise) return end(operation, operation.reissue(shadow_));
-  // Each block for itself. A rank that has told its program of the end neither sends again nor takes.
-  const auto takes_part = [this, &operation](uint32_t peer) { return !cut_.told_by(peer, operation.sequence); };
+  // Each block for itself. A rank that has told its program of the end, or counts as one, neither sends again nor takes.
+  const bool counts_as_told = cut_.told_by(static_cast<uint32_t>(rank_), operation.sequence);
+  const auto takes_part = [&](uint32_t peer) { return !counts_as_told && !cut_.told_by(peer, operation.sequence); };
   const bool is_here = operation.status == OFFPATH_OK;
   if (!is_here && !operation.call->recv.all_from(Share::service, takes_part)) {
     operation.exchange_again(takes_part, shadow_);

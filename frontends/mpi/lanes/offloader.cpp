@@ -233,6 +233,7 @@ void Offloader::forget_comm(MPI_Comm comm, Lane& lane) {
 
 void Offloader::retire() {
   const Inside inside;
+  const Meeting::Left meeting;  // this holds the lock
   std::lock_guard lock(mutex_);
   std::erase_if(lanes_, [](const auto& lane) { return lane->closed() && lane->departed(); });
 }

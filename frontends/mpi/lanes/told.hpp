@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Of which of a lane's operations this rank has told its program the end, as it says that to the others. They end in about
-// their order, so that is a number and a few bits behind it. Told ahead of that by more than the bits hold, an operation counts
-// as told with all before it: never the other way, as what was told can not be done again.
+// their order, so that is a number, and bits for those behind it. What is told further ahead than the bits reach counts as told
+// with all between the first and the last of such: never the other way, as what was told cannot be done again.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,14 @@ class Told {
   static constexpr uint64_t kBits = 1024;
 
   void note(uint64_t sequence) {
-    end_ = std::max(end_, sequence + 1);
-    if (sequence < through_ || sequence >= through_ + kBits) return;
-    bit(sequence) |= mask(sequence);
-    for (; through_ < end_ && (bit(through_) & mask(through_)) != 0; ++through_) bit(through_) &= ~mask(through_);
+    if (sequence < through_) return;
+    if (sequence < through_ + kBits) {
+      bit(sequence) |= mask(sequence);
+    } else {
+      far_begin_ = far_end_ == 0 ? sequence : std::min(far_begin_, sequence);
+      far_end_ = std::max(far_end_, sequence + 1);
+    }
+    for (; has(through_); ++through_) bit(through_) &= ~mask(through_);
   }
   // What either has.
   void add(const Told& other) {
@@ -27,12 +31,14 @@ class Told {
     for (uint64_t sequence = both.through_; sequence < both.through_ + kBits; ++sequence) {
       if (has(sequence) || other.has(sequence)) both.bit(sequence) |= mask(sequence);
     }
-    both.end_ = std::max(end_, other.end_);
+    both.far_end_ = std::max(far_end_, other.far_end_);
+    both.far_begin_ = far_end_ == 0 ? other.far_begin_ : far_begin_;
+    if (far_end_ != 0 && other.far_end_ != 0) both.far_begin_ = std::min(far_begin_, other.far_begin_);
     *this = both;
   }
   bool has(uint64_t sequence) const {
-    if (sequence < through_) return true;
-    return sequence < through_ + kBits ? (bits_[place(sequence)] & mask(sequence)) != 0 : sequence < end_;
+    if (sequence < through_ || (far_begin_ <= sequence && sequence < far_end_)) return true;
+    return sequence < through_ + kBits && (bits_[place(sequence)] & mask(sequence)) != 0;
   }
 
  private:
@@ -41,7 +47,7 @@ class Told {
   uint64_t& bit(uint64_t sequence) { return bits_[place(sequence)]; }
 
   uint64_t through_ = 0;                     // all before it
-  uint64_t end_ = 0;                         // none from it on
+  uint64_t far_begin_ = 0, far_end_ = 0;     // all of these, too
   std::array<uint64_t, kBits / 64> bits_{};  // of those from `through_` on, by sequence % kBits
 };
 

@@ -3,41 +3,64 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 #include <set>
+#include <vector>
 
 namespace offpath::mpi {
 namespace {
 
 TEST(Told, KnowsWhatWasNotedInAnyOrder) {
   std::mt19937 random(1);
-  for (int round = 0; round < 50; ++round) {
+  for (int round = 0; round < 40; ++round) {
+    const size_t spread = 1 + random() % (round % 2 == 0 ? Told::kBits : 2500);
+    std::vector<uint64_t> order(4000);
+    std::iota(order.begin(), order.end(), 0);
+    for (size_t at = 0; at < order.size(); at += spread) {
+      std::shuffle(order.begin() + at, order.begin() + std::min(order.size(), at + spread), random);
+    }
     Told told;
     std::set<uint64_t> noted;
-    const uint64_t spread = 1 + random() % 600;
-    for (uint64_t next = 0; next < 3000; ++next) {
-      const uint64_t sequence = next + random() % spread;  // some twice, some never
-      told.note(sequence);
-      noted.insert(sequence);
-      if (next % 97 != 0) continue;
-      // Never fewer than were noted; more only beyond the bits.
-      uint64_t first_gap = 0;
+    uint64_t first_gap = 0;
+    bool exact = true;  // none was too far ahead
+    for (size_t i = 0; i < order.size(); ++i) {
+      exact = exact && order[i] < first_gap + Told::kBits;
+      told.note(order[i]);
+      noted.insert(order[i]);
       while (noted.contains(first_gap)) ++first_gap;
-      for (uint64_t at = 0; at < 4000; ++at) {
-        if (noted.contains(at) || at < first_gap + Told::kBits) ASSERT_EQ(told.has(at), noted.contains(at)) << at;
+      if (i % 97 != 0) continue;
+      for (uint64_t at = 0; at < 5000; ++at) {
+        if (exact || noted.contains(at) || at > *noted.rbegin()) ASSERT_EQ(told.has(at), noted.contains(at)) << at;
       }
     }
+    EXPECT_FALSE(told.has(order.size()));
   }
 }
 
-TEST(Told, CountsWhatIsFarAheadAsAllBeforeIt) {
+TEST(Told, CountsAllBetweenThoseFarAhead) {
   Told told;
+  told.note(3000);
   told.note(5000);
   EXPECT_FALSE(told.has(0));
-  EXPECT_FALSE(told.has(Told::kBits - 1));
+  EXPECT_FALSE(told.has(2999));
+  EXPECT_TRUE(told.has(3000));
   EXPECT_TRUE(told.has(4000));
   EXPECT_TRUE(told.has(5000));
   EXPECT_FALSE(told.has(5001));
+}
+
+TEST(Told, ForgetsNothingWhenTheFirstIsToldLast) {
+  Told told;
+  for (uint64_t at = 1; at <= 1500; ++at) told.note(at);
+  EXPECT_FALSE(told.has(0));
+  told.note(0);
+  for (uint64_t at = 0; at <= 1500; ++at) ASSERT_TRUE(told.has(at)) << at;
+  EXPECT_FALSE(told.has(1501));
+  for (uint64_t at = 1502; at <= 1600; ++at) told.note(at);
+  EXPECT_FALSE(told.has(1501));
+  EXPECT_FALSE(told.has(8000));
 }
 
 TEST(Told, AddsWhatOthersHave) {
