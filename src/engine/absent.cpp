@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages for teams that are not here yet, and for members that are here no longer.
+#include "engine/arrivals.hpp"
 #include "engine/calls.hpp"
 #include "engine/exports.hpp"
 #include "engine/imports.hpp"
@@ -61,7 +62,7 @@ void Peers::depart(const std::shared_ptr<Team>& team) {
   team->requests.clear();
   const std::vector<Message> armed = Multicasts::take_all_early(*team);
   team->circle.reset();
-  team->gathering.reset();
+  s_.arrivals->leave(*team);
   const TeamKey key{team->spec.id, team->spec.rank};
   departed_[key] = team;
   departed_order_.push_back(key);
@@ -81,8 +82,18 @@ void Peers::forget_departed(const TeamKey& key) {
   departed_order_.erase(std::find(departed_order_.begin(), departed_order_.end(), key));
 }
 
+void Peers::say_abandoned(Team& team, uint32_t rank) {
+  Message lost = about(Kind::lost, team, Channel::collectives, wire::kNoOperation, team.spec.rank, rank);
+  lost.status = team.obituary;
+  send(team, rank, lost);
+}
+
 void Peers::answer_for_departed(Team& team, const Message& message) {
-  if (message.kind == Kind::arrived) return;
+  if (message.kind == Kind::arrived) {
+    // Whoever says so waits for the same word from here.
+    if (team.abandoned && message.from < team.spec.members.size()) say_abandoned(team, message.from);
+    return;
+  }
   const bool from_peer = message.kind == Kind::request || message.kind == Kind::push || message.kind == Kind::task;
   const uint32_t asker = from_peer ? message.from : message.to;
   if (asker >= team.spec.members.size()) return s_.refuse_message("a member that the team does not have");
@@ -93,9 +104,7 @@ void Peers::answer_for_departed(Team& team, const Message& message) {
   if (message.kind == Kind::task && message.word != wire::Word::armed) return;  // of an operation that has ended
   if (message.kind != Kind::task && s_.exports->settle_push(team, message)) return;
   if (team.abandoned) {
-    Message lost = about(Kind::lost, team, Channel::collectives, wire::kNoOperation, team.spec.rank, asker);
-    lost.status = team.obituary;
-    send(team, asker, lost);
+    say_abandoned(team, asker);
   } else if (message.kind == Kind::request) {
     s_.calls->refuse(team, asker, message.number,
                      Status::error(OFFPATH_ERR_RANGE, "member %u has left the team", team.spec.rank));
@@ -103,9 +112,9 @@ void Peers::answer_for_departed(Team& team, const Message& message) {
     s_.multicasts->decline(team, message);
   } else if (message.channel != Channel::collectives) {
     s_.exports->refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_STATE);
-  } else if (team.broken) {
-    s_.exports->refuse_pull(team, asker, message.pull_id,
-                            OFFPATH_ERR_NOT_STARTED);  // the operation may have been given up
+  } else if (team.broken) {  // the operation may have been given up
+    if (!pass_loss_on(team, asker, message.number))
+      s_.exports->refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_NOT_STARTED);
   } else {
     s_.exports->answer_empty(team, asker, message.pull_id);  // what it exported was taken
   }

@@ -12,7 +12,7 @@ using wire::Channel;
 using wire::Kind;
 using wire::Message;
 
-Gathering::Gathering(const TeamSpec& spec, uint32_t worker) {
+Gathering::Gathering(const TeamSpec& spec) {
   std::map<std::pair<uint32_t, std::vector<uint8_t>>, uint32_t> known;  // of this service by number, others by address
   for (uint32_t rank = 0; rank < spec.members.size(); ++rank) {
     const Member& member = spec.members[rank];
@@ -21,7 +21,7 @@ Gathering::Gathering(const TeamSpec& spec, uint32_t worker) {
     const auto [found, is_new] = known.try_emplace(std::move(where), static_cast<uint32_t>(members.size()));
     if (is_new) members.emplace_back();
     members[found->second].push_back(rank);
-    if (member.local && member.worker == worker) own = found->second;
+    if (rank == spec.rank) own = found->second;
   }
 }
 
@@ -67,8 +67,16 @@ std::shared_ptr<Gathering> Arrivals::gathering_of(Team& team) {
   std::erase_if(gatherings_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Gathering>& known = gatherings_[team.spec.id];
   team.gathering = known.lock();
-  if (team.gathering == nullptr) known = team.gathering = std::make_shared<Gathering>(team.spec, s_.config.worker);
+  if (team.gathering == nullptr) known = team.gathering = std::make_shared<Gathering>(team.spec);
   return team.gathering;
+}
+
+void Arrivals::leave(Team& team) {
+  const std::shared_ptr<Gathering> gathering = std::move(team.gathering);
+  if (gathering == nullptr) return;
+  for (const uint32_t rank : gathering->members[gathering->own]) {
+    if (const auto member = s_.find_team(team.spec.id, rank)) member->gathering = gathering;
+  }
 }
 
 void Arrivals::begin(Operation& operation) {
@@ -163,10 +171,11 @@ void Arrivals::add_silent(const Operation& operation, std::set<uint32_t>& ranks)
 }
 
 void Arrivals::on_message(const Message& message, fabric::Bytes) {
+  const bool known_tag =
+      message.tag == static_cast<uint32_t>(Ends::together) || message.tag == static_cast<uint32_t>(Ends::by_pairs);
+  if (!known_tag || message.channel != Channel::collectives) return s_.refuse_message("an arrival that cannot be");
   const auto team = s_.find_team(message.team, message.to);
-  const bool by_pairs = message.tag == static_cast<uint32_t>(Ends::by_pairs);
-  if (!by_pairs && message.tag != static_cast<uint32_t>(Ends::together)) return s_.refuse_message("an unknown arrival");
-  if (by_pairs) {
+  if (message.tag == static_cast<uint32_t>(Ends::by_pairs)) {
     if (team == nullptr) return;  // it has gone, and waits for nothing
     const auto found = team->operations.find({.number = message.number});
     const bool expected = found != team->operations.end() && found->second->graph.ends == Ends::by_pairs;
@@ -178,18 +187,33 @@ void Arrivals::on_message(const Message& message, fabric::Bytes) {
   if (gathering == nullptr && team == nullptr) return s_.peers->handle_absent({message.team, message.to}, message, {});
   if (gathering == nullptr) gathering = gathering_of(*team);
   const uint32_t worker = gathering->worker_of_speaker(message.from);
-  const bool possible = worker != UINT32_MAX && worker != gathering->own && message.number < wire::kNoOperation;
+  const bool to_us = message.to == gathering->members[gathering->own].front();
+  const bool possible =
+      worker != UINT32_MAX && worker != gathering->own && to_us && message.number < wire::kNoOperation;
   const bool has_room = gathering->open.size() < s_.config.parked_limit || gathering->open.contains(message.number);
   if (!possible || !has_room) return s_.refuse_message("word of an arrival that cannot be");
   if (team != nullptr) team->exchange.note_present(message.from);
+  if (is_past(*gathering, message)) return;
   gathering->hear(gathering->count_of(message.number), worker);
   for (const uint32_t rank : gathering->members[gathering->own]) {
     if (const auto member = s_.find_team(message.team, rank)) return look_at(*gathering, *member, message.number);
   }
 }
 
-// Where a service is lost all operations of the team end.
+// Nobody here will count it any more: the operation has ended for all, or was given up.
+bool Arrivals::is_past(const Gathering& gathering, const Message& message) const {
+  if (gathering.open.contains(message.number)) return false;
+  const std::vector<uint32_t>& here = gathering.members[gathering.own];
+  return std::all_of(here.begin(), here.end(), [&](uint32_t rank) {
+    const auto member = s_.find_team(message.team, rank);
+    return member != nullptr && message.number < member->next_sequence &&
+           !member->operations.contains({.number = message.number});
+  });
+}
+
 void Arrivals::on_lost(Team& team, uint32_t rank) {
+  // Where only its service is gone, the member may need what others have still; their operations end by themselves. Members
+  // here that have not heard of it would be told that all is well.
   if (team.lost[rank] != static_cast<uint8_t>(Loss::process)) return;
   for (const auto& [key, operation] : team.operations) note_arrived(*operation, rank);
   const std::shared_ptr<Gathering> gathering = team.gathering;

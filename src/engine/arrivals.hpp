@@ -17,7 +17,7 @@ struct Gathering {
     uint32_t heard_count = 0;  // of these
     std::set<uint32_t> asked;  // members of other workers that were found to have arrived
   };
-  explicit Gathering(const TeamSpec& spec, uint32_t worker);
+  explicit Gathering(const TeamSpec& spec);
   // UINT32_MAX: none such. The first member of a worker speaks for it.
   uint32_t worker_of_speaker(uint32_t rank) const;
   bool all_here(const Count& count) const;
@@ -39,6 +39,8 @@ class Arrivals final : public Room {
   void on_message(const wire::Message& message, fabric::Bytes payload) override;
   void on_lost(Team& team, uint32_t rank) override;
 
+  // What was heard stays with the members that are still here.
+  void leave(Team& team);
   // The operation was posted and ends so. It waits from now on.
   void begin(Operation& operation);
   // All its steps are done.
@@ -50,12 +52,15 @@ class Arrivals final : public Room {
   // By rank: those that an arrived operation waits for (of a worker, its speaker); those that wait for this one.
   void add_awaited(const Operation& operation, std::vector<uint8_t>& ranks) const;
   static void add_waiting(const Operation& operation, std::vector<uint8_t>& ranks);
+  // Whether others have arrived in an operation that has not ended here, or was not even posted.
+  static bool is_awaited(const Team& team) { return team.gathering != nullptr && !team.gathering->open.empty(); }
 
  private:
   std::shared_ptr<Gathering> gathering_of(Team& team);
   // Says what is to be said, and ends what is waiting, if all that takes is there.
   void look_at(Gathering& gathering, Team& team, uint64_t number);
   void release(Operation& operation);
+  bool is_past(const Gathering& gathering, const wire::Message& message) const;
 
   State& s_;
   std::map<wire::TeamId, std::weak_ptr<Gathering>> gatherings_;

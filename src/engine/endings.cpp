@@ -2,10 +2,12 @@
 // Blocks that nobody will take. Members that were told lengths that do not match have graphs that do not match, and a
 // member that exports a block would wait for ever for a pull that is never made. So a member that waits asks now and
 // then, by a pull of nothing under a tag of its own. It gets an empty block when the other member has made all its
-// pulls, and is refused as long as that may still make some. What was not asked for by then counts as taken.
+// pulls, and is refused as long as that may still make some. What was not asked for by then counts as taken, and who has
+// made all its pulls has arrived.
 #include "engine/arrivals.hpp"
 #include "engine/exports.hpp"
 #include "engine/multicasts.hpp"
+#include "engine/peers.hpp"
 
 namespace offpath::engine {
 
@@ -35,6 +37,7 @@ bool Exports::ask_for_endings(Operation& operation) {
     if (is_there && operation.exports[i].state == ExportState::open) silent.insert(block.peer);
   }
   s_.multicasts->add_silent(operation, silent);
+  // What was sent unasked counts as taken, though nobody may want it.
   s_.arrivals->add_silent(operation, silent);
   for (size_t i = operation.own_steps; i < graph.steps.size(); ++i) {
     const bool asked = graph.steps[i].tag == kEndingTag && !operation.steps[i].done;
@@ -51,6 +54,7 @@ bool Exports::ask_for_endings(Operation& operation) {
 }
 
 void Exports::answer_ending(Team& team, const Operation* operation, const Message& message) {
+  if (operation == nullptr && team.broken && s_.peers->pass_loss_on(team, message.to, message.number)) return;
   const bool has_ended = operation == nullptr && message.number < team.next_sequence;
   const bool takes_no_more = operation != nullptr && operation->steps_left == operation->endings_left;
   if (has_ended || takes_no_more) return answer_empty(team, message.to, message.pull_id);

@@ -96,7 +96,7 @@ void Engine::remove_client(ClientId client, Loss how) {
     const bool used = team->said_hello;
     // Whoever asked us once may still hold what it was granted, or we what it granted us.
     const bool unfinished = !team->operations.empty() || team->exchange.pulls_waiting() > 0 ||
-                            Multicasts::is_awaited(*team) || !team->requests.empty();
+                            Multicasts::is_awaited(*team) || Arrivals::is_awaited(*team) || !team->requests.empty();
     for (const auto& [key, operation] : team->operations) {
       s.release(*operation);
       s.operations.erase(operation->id);
@@ -144,7 +144,7 @@ Operation& State::add_operation(const std::shared_ptr<Team>& team, OperationKey 
 }
 
 void State::release_first_steps(Operation& operation) {
-  for (uint32_t step = 0; step < operation.steps.size(); ++step) {
+  for (uint32_t step = 0; step < operation.own_steps; ++step) {  // what the engine added has begun
     if (operation.graph.steps[step].waits == 0) ready.emplace_back(&operation, step);
   }
 }
@@ -175,7 +175,8 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
   team->exchange.for_each_kept(sequence, [&](uint32_t member) { operation.note_begun(member); });
   if (team->broken) {
     team->exchange.take_pulls(operation.key);
-    const auto lost = std::find(team->lost.begin(), team->lost.end(), 1) - team->lost.begin();
+    const auto is_lost = [](uint8_t how) { return how != 0; };
+    const auto lost = std::find_if(team->lost.begin(), team->lost.end(), is_lost) - team->lost.begin();
     s.peers->fail_for_loss(operation, static_cast<uint32_t>(lost));
   } else {
     s.peers->say_hello(*team);

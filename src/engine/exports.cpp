@@ -68,7 +68,8 @@ void Exports::handle_pull(const Message& message) {
   if (key.is_request()) return refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_STATE);
   // A collective that ended without a loss has had all its blocks taken or pushed: it had none for this member.
   if (!to_come && !team->broken) return answer_empty(*team, message.to, message.pull_id);
-  refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_NOT_STARTED);
+  if (to_come || !s_.peers->pass_loss_on(*team, message.to, message.number))
+    refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_NOT_STARTED);
 }
 
 void Exports::refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status) {

@@ -102,6 +102,17 @@ void Peers::fail_for_loss(Operation& operation, uint32_t rank) {
                           : Status::error(OFFPATH_ERR_NOT_STARTED, "member %u was lost before the operation", rank));
 }
 
+bool Peers::pass_loss_on(Team& team, uint32_t to, uint64_t number) {
+  for (uint32_t rank = 0; !team.dead && rank < team.lost.size(); ++rank) {
+    if (team.lost[rank] == 0 || rank == to) continue;
+    Message lost = about(Kind::lost, team, wire::Channel::collectives, number, rank, to);
+    lost.status = obituary_of(static_cast<Loss>(team.lost[rank]));
+    send(team, to, lost);
+    return true;
+  }
+  return false;
+}
+
 void Peers::handle_lost(const Message& message) {
   const auto team = s_.find_team(message.team, message.to);
   if (team == nullptr || message.from >= team->spec.members.size() || message.from == team->spec.rank) return;

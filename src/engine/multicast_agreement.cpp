@@ -151,6 +151,7 @@ void Multicasts::obey(Run& run, const Message& message) {
 }
 
 void Multicasts::decline(Team& team, const Message& armed) {
+  if (team.broken && s_.peers->pass_loss_on(team, armed.from, armed.number)) return;
   Message no = about(Kind::task, team, armed.channel, armed.number, team.spec.rank, armed.from);
   no.word = Said::ring;
   no.status = team.broken ? OFFPATH_ERR_NOT_STARTED : OFFPATH_ERR_STATE;

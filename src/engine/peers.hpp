@@ -44,12 +44,16 @@ class Peers final : public Room {
   // By rank: does the operation still want something from that member, or that member from it?
   std::vector<uint8_t> needed_members(const Operation& operation) const;
   void fail_for_loss(Operation& operation, uint32_t rank);
+  // Tells a member that wants something of a collective that it was given up here as a service is lost. It gives it up, too: a
+  // mere refusal would be a failure of its own, and as such an arrival. False: no service is lost.
+  bool pass_loss_on(Team& team, uint32_t to, uint64_t number);
 
  private:
   void handle_hello(const wire::Message& message);
   void keep_early(const TeamKey& key, const wire::Message& message, fabric::Bytes payload);
   void forget_departed(const TeamKey& key);
   void answer_for_departed(Team& team, const wire::Message& message);
+  void say_abandoned(Team& team, uint32_t rank);
   std::set<fabric::Peer> awaited_peers() const;
   void say_address(fabric::Peer peer, wire::Kind kind, uint64_t waited_ns);
   void handle_sign_of_life(const wire::Message& message, fabric::Bytes address);
