@@ -62,6 +62,7 @@ class Crash {
     config_.pool_chunks = 2 + static_cast<uint32_t>(random_() % 12);
     config_.batched_bytes = random_() % config_.chunk_bytes;
     config_.pushed_bytes = std::array{0, 64, 300, 4096}[random_() % 4];
+    config_.now_ns = [now = std::make_shared<uint64_t>(1)] { return *now += 10'000'000; };
     cluster_ = std::make_unique<Witness>(nodes_, ranks, seed, config_);
     cluster_->arrived = [this](engine::ClientId client, uint64_t context) { on_arrived(client - 1, context); };
     cluster_->finished = [this](engine::ClientId client, uint64_t context, const base::Status& status) {

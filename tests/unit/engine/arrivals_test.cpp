@@ -212,6 +212,13 @@ class HostileArrivals : public Hostile {
     honest->post(handle, number, std::move(graph), number);
     settle();
   }
+  void on_arrived(engine::ClientId, uint64_t operation) override { words_before[operation] = words(operation); }
+  size_t words(uint64_t number) const {
+    return static_cast<size_t>(std::count_if(heard.begin(), heard.end(), [&](const Message& message) {
+      return message.kind == Kind::arrived && message.number == number;
+    }));
+  }
+  std::map<uint64_t, size_t> words_before;
   static constexpr uint32_t kTogether = 1, kByPairs = 2;
   engine::TeamHandle handle = 0;
 };
@@ -263,7 +270,32 @@ TEST_F(HostileArrivals, TheyDoNotFillTheMemory) {
   EXPECT_EQ(honest->refused_count(), 0U);
   for (uint64_t number = 1000; number < 1300; ++number) word(number, 1, kTogether);
   EXPECT_EQ(honest->refused_count(), 200U);
+  post_ends(2000, Ends::together);
+  word(2000, 1, kTogether);
+  EXPECT_EQ(outcome[2000], OFFPATH_OK) << "those that are awaited are heard all the same";
   expect_untouched();
+}
+
+// The client knows of its result before anybody else does: its service may die in between.
+TEST_F(HostileArrivals, TheClientIsToldFirst) {
+  engine::TeamSpec spec;
+  spec.id.bytes[0] = 3;
+  spec.client = kClient;
+  spec.members = {{true, 0, {}}, {true, 1, {}}};
+  handle = honest->add_team(std::move(spec)).value();
+  for (const Ends ends : {Ends::together, Ends::by_pairs}) {
+    const auto number = static_cast<uint64_t>(ends);
+    graph::Graph graph;
+    if (ends == Ends::by_pairs) graph.pull(1, 0, at(target), 0);
+    graph.ends = ends;
+    honest->post(handle, number, std::move(graph), number);
+    for (const Message& asked : std::vector<Message>(heard)) {
+      if (asked.kind == Kind::pull && asked.number == number) honest->on_neighbour_offer(asked.pull_id, nullptr, 0, 0);
+    }
+    settle();
+    EXPECT_EQ(words_before.at(number), 0U);
+    EXPECT_EQ(words(number), 1U);
+  }
 }
 
 }  // namespace
