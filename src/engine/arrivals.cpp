@@ -235,12 +235,7 @@ void Arrivals::add_awaited(const Operation& operation, std::vector<uint8_t>& ran
 }
 
 void Arrivals::add_waiting(const Operation& operation, std::vector<uint8_t>& ranks) {
-  const Gathering* const gathering = operation.team->gathering.get();
-  if (operation.graph.ends == Ends::together && gathering == nullptr) std::fill(ranks.begin(), ranks.end(), 1);
-  if (operation.graph.ends == Ends::together && gathering != nullptr) {
-    for (const auto& those : gathering->members) ranks[those.front()] = 1;
-    for (const uint32_t rank : gathering->members[gathering->own]) ranks[rank] = 1;
-  }
+  if (operation.graph.ends == Ends::together) std::fill(ranks.begin(), ranks.end(), 1);
   if (operation.graph.ends != Ends::by_pairs) return;
   for (uint32_t i = 0; i < operation.own_steps; ++i) {
     const Step& step = operation.graph.steps[i];

@@ -49,7 +49,8 @@ class Arrivals final : public Room {
   void note_arrived(Operation& operation, uint32_t rank);
   // Those to ask, as their word may never come: what they should have posted was refused, or they have left.
   void add_silent(const Operation& operation, std::set<uint32_t>& ranks) const;
-  // By rank: those that an arrived operation waits for (of a worker, its speaker); those that wait for this one.
+  // By rank: those that an arrived operation waits for (of a worker, its speaker); those that wait for this one (all where it
+  // ends together: whoever speaks for a worker may be lost).
   void add_awaited(const Operation& operation, std::vector<uint8_t>& ranks) const;
   static void add_waiting(const Operation& operation, std::vector<uint8_t>& ranks);
   // Whether others have arrived in an operation that has not ended here, or was not even posted.
