@@ -12,7 +12,12 @@ constexpr size_t kBytes = 300;
 // Three nodes with two ranks each. Odd seeds, and several workers, have mail between ranks of a node.
 class Arrivals : public ::testing::TestWithParam<uint64_t>, public Cluster {
  protected:
-  Arrivals() : Cluster(3, kRanks, GetParam()) {}
+  Arrivals() : Cluster(3, kRanks, GetParam(), config()) {}
+  static engine::Config config() {
+    engine::Config config = small_chunks();
+    config.chunk_bytes = 200;  // what is shorter leaves unasked
+    return config;
+  }
   void on_arrived(engine::ClientId client, uint64_t operation) override {
     EXPECT_TRUE(arrived.emplace(client - 1, operation).second) << "arrived twice";
     EXPECT_FALSE(outcome(static_cast<uint32_t>(client - 1), operation)) << "arrived after the end";
@@ -169,6 +174,18 @@ TEST_P(Arrivals, WhoIsLostDoesNotHoldUpOthers) {
       }
     }
   }
+}
+
+// What others have said is not forgotten with the member it was said to.
+TEST_P(Arrivals, WhoIsLateHearsWhatWasSaidToOneThatIsLost) {
+  for (uint32_t rank = 0; rank < kRanks; ++rank) post(rank, 0, {}, Ends::alone);
+  settle();
+  for (const uint32_t rank : {1U, 2U, 4U, 5U}) post_nothing(rank, 1);
+  settle();
+  kill_client(0);
+  post_nothing(3, 1);  // by the same worker, and perhaps it has not heard of the loss yet
+  settle();
+  for (uint32_t rank = 1; rank < kRanks; ++rank) EXPECT_TRUE(outcome(rank, 1).has_value()) << rank;
 }
 
 TEST_P(Arrivals, ALostServiceEndsWhatWaits) {
