@@ -32,7 +32,9 @@ class Resting {
   // Whoever waits, for whatever, should sleep.
   bool needed() const {
     if (state_.load(std::memory_order_acquire) != State::on) return false;
-    return place_.crowded ? offpath_session_events(place_.session) != 0 : offpath_session_busy(place_.session) != 0;
+    // Of the service's first operation nothing may ever end: a rank that does not rest could keep a dying service from a core.
+    const bool used = place_.crowded && offpath_session_events(place_.session) != 0;
+    return used || offpath_session_busy(place_.session) != 0;
   }
   // The library has found nothing. False: it does what it does without us.
   bool rest();

@@ -66,7 +66,10 @@ bool offpath_session::check_alive() {
   if (hangs_up()) {
     note_silence();
     // The dead service cannot remove its socket any more.
-    if (!lost.exchange(true)) socket_file.remove();
+    if (!lost.exchange(true)) {
+      header().events.fetch_add(1, std::memory_order_seq_cst);
+      socket_file.remove();
+    }
     return false;
   }
   listen_for_life();
