@@ -112,7 +112,8 @@ int offpath_session_busy(offpath_session_t* session);
  * programs fail there. The same as long as the session lives; a load. */
 int offpath_session_shares_memory(offpath_session_t* session);
 
-/* Number of operations of this session that finished so far (wraps); the loss of the service counts, too. Pair with offpath_session_sleep:
+/* Number of operations of this session that finished so far (wraps); the loss of the service counts, too. Pair with
+ * offpath_session_sleep:
  *   seen = events(s); if nothing I wait for is done: sleep(s, seen, bound). Never blocks; a load. */
 uint32_t offpath_session_events(offpath_session_t* session);
 

@@ -21,35 +21,25 @@ Gathering::Gathering(const TeamSpec& spec) {
     const auto [found, is_new] = known.try_emplace(std::move(where), static_cast<uint32_t>(members.size()));
     if (is_new) members.emplace_back();
     members[found->second].push_back(rank);
+    worker_of.push_back(found->second);
     if (rank == spec.rank) own = found->second;
   }
 }
 
-uint32_t Gathering::worker_of_speaker(uint32_t rank) const {
-  // They are in the order of their speakers.
-  const auto found = std::lower_bound(members.begin(), members.end(), rank,
-                                      [](const auto& those, uint32_t wanted) { return those.front() < wanted; });
-  const bool speaks = found != members.end() && found->front() == rank;
-  return speaks ? static_cast<uint32_t>(found - members.begin()) : UINT32_MAX;
-}
-
-bool Gathering::all_here(const Count& count) const {
-  for (size_t i = 0; i < count.here.size(); ++i) {
-    if (!count.here[i] && !lost.contains(members[own][i])) return false;
-  }
-  return true;
+bool Gathering::is_complete(const Count& count, uint32_t worker) const {
+  return std::all_of(members[worker].begin(), members[worker].end(),
+                     [&](uint32_t rank) { return count.arrived[rank] || lost.contains(rank); });
 }
 
 bool Gathering::all_heard(const Count& count) const {
   if (lost.empty()) return count.heard_count == members.size();
-  const auto is_lost = [this](uint32_t rank) { return lost.contains(rank); };
-  for (size_t i = 0; i < members.size(); ++i) {
-    if (!count.heard[i] && !std::all_of(members[i].begin(), members[i].end(), is_lost)) return false;
+  for (uint32_t worker = 0; worker < members.size(); ++worker) {
+    if (!count.heard[worker] && !is_complete(count, worker)) return false;
   }
   return true;
 }
 
-void Gathering::hear(Count& count, uint32_t worker) const {
+void Gathering::hear(Count& count, uint32_t worker) {
   if (count.heard[worker]) return;
   count.heard[worker] = true;
   ++count.heard_count;
@@ -57,7 +47,7 @@ void Gathering::hear(Count& count, uint32_t worker) const {
 
 Gathering::Count& Gathering::count_of(uint64_t number) {
   Count& count = open[number];
-  count.here.resize(members[own].size());
+  count.arrived.resize(worker_of.size());
   count.heard.resize(members.size());
   return count;
 }
@@ -94,13 +84,7 @@ void Arrivals::arrive(Operation& operation) {
   const TeamSpec& spec = team.spec;
   const bool complete = operation.status.ok() && operation.shortfall().ok();
   if (complete) s_.observer.on_arrived(spec.client, operation.context);
-  if (operation.graph.ends == Ends::together) {
-    Gathering& gathering = *team.gathering;
-    const std::vector<uint32_t>& here = gathering.members[gathering.own];
-    gathering.count_of(operation.key.number)
-        .here[static_cast<size_t>(std::lower_bound(here.begin(), here.end(), spec.rank) - here.begin())] = true;
-    return look_at(gathering, team, operation.key.number);
-  }
+  if (operation.graph.ends == Ends::together) return count(operation, spec.rank);
   std::vector<uint8_t> waiting(spec.members.size());
   add_waiting(operation, waiting);
   for (uint32_t rank = 0; rank < waiting.size(); ++rank) {
@@ -111,10 +95,19 @@ void Arrivals::arrive(Operation& operation) {
   }
 }
 
+void Arrivals::count(Operation& operation, uint32_t rank) {
+  Gathering& gathering = *operation.team->gathering;
+  Gathering::Count& count = gathering.count_of(operation.key.number);
+  count.arrived[rank] = true;
+  const uint32_t worker = gathering.worker_of[rank];
+  if (worker != gathering.own && gathering.is_complete(count, worker)) Gathering::hear(count, worker);
+  look_at(gathering, *operation.team, operation.key.number);
+}
+
 void Arrivals::look_at(Gathering& gathering, Team& team, uint64_t number) {
   Gathering::Count& count = gathering.count_of(number);
-  if (!count.heard[gathering.own] && gathering.all_here(count)) {
-    gathering.hear(count, gathering.own);
+  if (!count.heard[gathering.own] && gathering.is_complete(count, gathering.own)) {
+    Gathering::hear(count, gathering.own);
     for (uint32_t worker = 0; worker < gathering.members.size(); ++worker) {
       const uint32_t to = gathering.members[worker].front();
       if (worker == gathering.own) continue;
@@ -140,19 +133,8 @@ void Arrivals::release(Operation& operation) {
 
 void Arrivals::note_arrived(Operation& operation, uint32_t rank) {
   if (operation.takers.erase(rank) != 0 && operation.takers.empty()) release(operation);
-  if (operation.graph.ends != Ends::together || !operation.awaits_arrivals || !operation.arrived) return;
-  Gathering& gathering = *operation.team->gathering;
-  Gathering::Count& count = gathering.count_of(operation.key.number);
-  count.asked.insert(rank);
-  const auto worker = std::find_if(gathering.members.begin(), gathering.members.end(), [rank](const auto& those) {
-    return std::binary_search(those.begin(), those.end(), rank);
-  });
-  const auto has_arrived = [&](uint32_t each) { return count.asked.contains(each) || gathering.lost.contains(each); };
-  if (!std::all_of(worker->begin(), worker->end(), has_arrived)) return;
-  const auto index = static_cast<uint32_t>(worker - gathering.members.begin());
-  if (index == gathering.own) return;  // counted as they arrive
-  gathering.hear(count, index);
-  look_at(gathering, *operation.team, operation.key.number);
+  const bool counts = operation.graph.ends == Ends::together && operation.awaits_arrivals && operation.arrived;
+  if (counts) count(operation, rank);
 }
 
 void Arrivals::add_silent(const Operation& operation, std::set<uint32_t>& ranks) const {
@@ -164,7 +146,7 @@ void Arrivals::add_silent(const Operation& operation, std::set<uint32_t>& ranks)
   for (size_t i = 0; count != gathering.open.end() && i < gathering.members.size(); ++i) {
     if (i == gathering.own || count->second.heard[i]) continue;
     for (const uint32_t rank : gathering.members[i]) {
-      if (!count->second.asked.contains(rank)) ranks.insert(rank);
+      if (!count->second.arrived[rank]) ranks.insert(rank);
     }
     return;  // one worker at a time
   }
@@ -186,15 +168,14 @@ void Arrivals::on_message(const Message& message, fabric::Bytes) {
   std::shared_ptr<Gathering> gathering = known == gatherings_.end() ? nullptr : known->second.lock();
   if (gathering == nullptr && team == nullptr) return s_.peers->handle_absent({message.team, message.to}, message, {});
   if (gathering == nullptr) gathering = gathering_of(*team);
-  const uint32_t worker = gathering->worker_of_speaker(message.from);
   const bool to_us = message.to == gathering->members[gathering->own].front();
-  const bool possible =
-      worker != UINT32_MAX && worker != gathering->own && to_us && message.number < wire::kNoOperation;
+  const bool from_another = gathering->is_speaker(message.from) && message.from != message.to;
+  const bool possible = from_another && to_us && message.number < wire::kNoOperation;
   const bool has_room = gathering->open.size() < s_.config.parked_limit || gathering->open.contains(message.number);
   if (!possible || !has_room) return s_.refuse_message("word of an arrival that cannot be");
   if (team != nullptr) team->exchange.note_present(message.from);
   if (is_past(*gathering, message)) return;
-  gathering->hear(gathering->count_of(message.number), worker);
+  Gathering::hear(gathering->count_of(message.number), gathering->worker_of[message.from]);
   for (const uint32_t rank : gathering->members[gathering->own]) {
     if (const auto member = s_.find_team(message.team, rank)) return look_at(*gathering, *member, message.number);
   }

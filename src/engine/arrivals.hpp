@@ -12,21 +12,20 @@ namespace offpath::engine {
 // A team as its workers: whose members have arrived in which operations.
 struct Gathering {
   struct Count {
-    std::vector<bool> here;    // by index in members[own]
-    std::vector<bool> heard;   // by worker
-    uint32_t heard_count = 0;  // of these
-    std::set<uint32_t> asked;  // members of other workers that were found to have arrived
+    std::vector<bool> arrived;  // members, as far as this worker knows each
+    std::vector<bool> heard;    // workers: all their members have
+    uint32_t heard_count = 0;
   };
   explicit Gathering(const TeamSpec& spec);
-  // UINT32_MAX: none such. The first member of a worker speaks for it.
-  uint32_t worker_of_speaker(uint32_t rank) const;
-  bool all_here(const Count& count) const;
+  // The first member of a worker speaks for it.
+  bool is_speaker(uint32_t rank) const { return rank < worker_of.size() && members[worker_of[rank]].front() == rank; }
+  bool is_complete(const Count& count, uint32_t worker) const;
   bool all_heard(const Count& count) const;
-  void hear(Count& count, uint32_t worker) const;
-  // Of what is said; the rest is counted when it is here.
+  static void hear(Count& count, uint32_t worker);
   Count& count_of(uint64_t number);
 
   std::vector<std::vector<uint32_t>> members;  // by worker, ascending
+  std::vector<uint32_t> worker_of;             // by member
   uint32_t own = 0;
   std::set<uint32_t> lost;         // members: nothing more comes from them
   std::map<uint64_t, Count> open;  // by operation
@@ -58,6 +57,7 @@ class Arrivals final : public Room {
 
  private:
   std::shared_ptr<Gathering> gathering_of(Team& team);
+  void count(Operation& operation, uint32_t rank);
   // Says what is to be said, and ends what is waiting, if all that takes is there.
   void look_at(Gathering& gathering, Team& team, uint64_t number);
   void release(Operation& operation);

@@ -105,8 +105,8 @@ void Imports::end_copy(Operation& operation, const LocalWork& work) {
   const auto pull = pulls_.find(work.pull_id);
   if (pull == pulls_.end()) return;  // given up meanwhile
   pull->second.placed = work.done;
-  if (work.status.ok() &&
-      work.source.memory->is_over()) {  // and has said why: that is on its way, and ends a collective
+  // Its owner has said why: that is on its way, and ends a collective.
+  if (work.status.ok() && work.source.memory->is_over()) {
     if (operation.part == Part::collective) return;
     const Status over = Status::error(OFFPATH_ERR_PEER_LOST, "member %u has given the operation up",
                                       operation.graph.steps[work.step].peer);

@@ -10,8 +10,9 @@
 // its program (offpath_memory_allocate), sparse: data only, which the service works on in place.
 //
 // Who writes what: the client writes a slot, sets its state to posted, puts its index into the ring and then advances
-// `submitted`. The service advances `consumed`, sets the slot to active when it begins the operation, to arrived
-// when its result is complete, if others are awaited then, and to done, after status, when it ends. Only the client frees a slot. Slots are begun in ring order.
+// `submitted`. The service advances `consumed`, sets the slot to active when it begins the operation, to arrived when
+// its result is complete, if others are awaited then, and to done, after status, when it ends. Only the client frees a
+// slot. Slots are begun in ring order.
 // The service trusts nothing here: it copies arguments out once and checks every offset (SegmentView).
 #pragma once
 

@@ -118,7 +118,7 @@ struct Message {
   uint64_t number = 0;                     // the same: of the operation in its channel; hello: 0
   uint32_t from = 0;         // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
   uint32_t to = 0;           // the same: the member it is for (lost: who is told; request, reply: who is asked)
-  uint32_t tag = 0;          // pull push done arrived: which of from's exports to `to`
+  uint32_t tag = 0;          // pull push done: which of from's exports to `to`; arrived: graph::Ends
   int32_t status = 0;        // done fail lost reply: offpath_status_t
   uint64_t pull_id = 0;      // pull data coded fail: chosen at random by the receiver
   uint64_t bytes = 0;        // pull: most that is accepted; data, coded: length of the whole block

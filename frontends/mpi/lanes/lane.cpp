@@ -55,7 +55,7 @@ Lane::Route Lane::route(const Call& call) {
 bool Lane::holds_up(const PostedCall& operation) const {
   if (operation.state >= PostedState::ended || operation.state == PostedState::deferred) return false;
   if (phase_ == Phase::offloading) return operation.state != PostedState::posted;
-  return phase_ != Phase::settled || is_done_again(operation.sequence);
+  return phase_ != Phase::settled || !cut_.told(operation.sequence);  // what somebody has told is done again by none
 }
 
 bool Lane::nothing_holds_up() const {

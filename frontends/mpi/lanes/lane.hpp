@@ -111,8 +111,6 @@ class Lane {
   void finish_done(PostedCall& operation);
   void reissue(PostedCall& operation);
   Failure own_failure() const { return own_lost_ ? Failure::service_lost : Failure::peer_lost; }
-  // All ranks with a part in it do it natively, in the order of their sequences.
-  bool is_done_again(uint64_t sequence) const { return phase_ == Phase::settled && !cut_.told(sequence); }
   void begin_cut();
   Word own_word() const;
   // When all words have come.

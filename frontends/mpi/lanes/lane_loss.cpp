@@ -74,13 +74,13 @@ void Lane::reissue(PostedCall& operation) {
   const bool counts_as_told = cut_.told_by(static_cast<uint32_t>(rank_), operation.sequence);
   const auto takes_part = [&](uint32_t peer) { return !counts_as_told && !cut_.told_by(peer, operation.sequence); };
   const bool is_here = operation.status == OFFPATH_OK;
-  if (!is_here && !operation.call->recv.all_from(Share::service, takes_part)) {
-    operation.exchange_again(takes_part, shadow_);
-    return fail_lost(operation, own_failure());
-  }
+  const bool is_complete = is_here || operation.call->recv.all_from(Share::service, takes_part);
   const int code = is_here ? operation.deliver(shadow_) : MPI_SUCCESS;
-  operation.exchange_again(takes_part, shadow_);
-  end(operation, code);
+  operation.exchange_again(takes_part, shadow_);  // also where this rank's is an error: the others wait
+  if (is_complete)
+    end(operation, code);
+  else
+    fail_lost(operation, own_failure());
 }
 
 void Lane::fail_lost(PostedCall& operation, Failure failure) {

@@ -8,7 +8,7 @@ import functools
 import math
 import random
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Optional
 
 import typer
@@ -22,9 +22,8 @@ from offpath.bench.kit import options, turns
 from offpath.bench.kit.benchmark import Benchmark
 from offpath.bench.kit.tables import Table
 from offpath.bench.kit.turns import Case, Site
-from offpath.lab import Lab
 from offpath.places import asked, comparison
-from offpath.places.comparison import LabPlace, LoopbackPlace
+from offpath.places.comparison import LoopbackPlace, Place
 
 RANDOM = "random"
 # Each takes one to three seconds, on one node and on several.
@@ -140,14 +139,10 @@ def faults_command(
     BENCHMARK.deliver({"meta": meta, "rows": rows, "kills": one_by_one}, json_file)
 
 
-def _place(nodes: int, ranks: int, rate: str) -> contextlib.AbstractContextManager[LabPlace | LoopbackPlace]:
-    return contextlib.nullcontext(LoopbackPlace(ranks)) if nodes == 1 else _lab(nodes, ranks // nodes, rate)
-
-
-@contextlib.contextmanager
-def _lab(nodes: int, ppn: int, rate: str) -> Iterator[LabPlace]:
-    with Lab(nodes, rate) as lab:
-        yield LabPlace(lab, ppn)
+def _place(nodes: int, ranks: int, rate: str) -> contextlib.AbstractContextManager[Place]:
+    if nodes == 1:
+        return contextlib.nullcontext(LoopbackPlace(ranks))
+    return comparison.place(nodes, ranks // nodes, rate, loopback=False)
 
 
 def _round(series: Series) -> tuple[Case, Case]:
