@@ -65,11 +65,9 @@ bool offpath_session::check_alive() {
   if (lost.load(std::memory_order_relaxed)) return false;
   if (hangs_up()) {
     note_silence();
-    // The dead service cannot remove its socket any more.
-    if (!lost.exchange(true)) {
-      header().events.fetch_add(1, std::memory_order_seq_cst);
-      socket_file.remove();
-    }
+    if (lost.exchange(true)) return false;
+    header().events.fetch_add(1, std::memory_order_seq_cst);
+    socket_file.remove();  // the dead service cannot any more
     return false;
   }
   listen_for_life();
