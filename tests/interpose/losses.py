@@ -176,7 +176,8 @@ def killed_at_random(s, seeds):
     longest, failures = 0.0, 0
     for seed in seeds:
         ready, go = f"{s.folder}/ready-{seed}", f"{s.folder}/go-{seed}"
-        changes = {**FORCED, "LOST_READY": ready, "LOST_GO": go, "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
+        changes = {**FORCED, "OFFPATH_POLICY": "*:dpu,send:2K-inf:dpu", "LOST_READY": ready, "LOST_GO": go,
+                   "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
         ranks = 2 + seed % 3
         process = s.launch([s.program("lost_random"), str(seed)], ranks, changes, s.library)
         try:

@@ -27,7 +27,7 @@ void move() {
   const Meeting::Left meeting;
   if (Inside::here() && !meeting.was_here()) return;  // a native call of ours
   try {
-    offloader.move();
+    offloader.progress();
   } catch (const std::exception&) {
     // Without memory: the next round tries again.
   }

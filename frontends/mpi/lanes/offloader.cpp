@@ -157,12 +157,6 @@ void Offloader::progress() {
   });
 }
 
-void Offloader::move() {
-  const Inside inside;
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock.owns_lock()) advance_lanes();
-}
-
 bool Offloader::look_is_due() const {
   if (!in_use_.load(std::memory_order_relaxed)) return false;
   return base::clock_ns(CLOCK_MONOTONIC_COARSE) - looked_ns_.load(std::memory_order_relaxed) >= kLookNs;
@@ -174,6 +168,13 @@ void Offloader::look() {
   for (const auto& lane : lanes_) {
     if (lane->in_use()) lane->check();
   }
+  if (also_) also_();
+}
+
+void Offloader::look_also(std::function<void()> look) {
+  std::lock_guard lock(mutex_);
+  also_ = std::move(look);
+  if (!in_use_.exchange(true, std::memory_order_relaxed)) mover_.wake();
 }
 
 void Offloader::advance_lanes() {
@@ -197,6 +198,7 @@ void Offloader::progress_all(AtEnd task) {
     else
       lane->respond();
   }
+  if (also_) also_();
 }
 
 bool Offloader::departed() {

@@ -16,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -40,12 +41,12 @@ class Offloader {
 
   // Moves everything on; also native communication. Never waits.
   void progress();
-  // As progress(), of what lanes have; for the mover.
-  void move();
   // A lane holds an operation back. A load.
   bool holds_back() const { return holds_back_.load(std::memory_order_relaxed); }
   // Losses are to be looked for now, and other ranks to be answered. Until one operation was posted they never are.
   bool look_is_due() const;
+  // From now on; `look` is called whenever losses are looked for, Inside. May throw bad_alloc.
+  void look_also(std::function<void()> look);
   // At the end ranks that have left are no loss, and nobody waits for words that were not asked for.
   void look_no_more() { in_use_.store(false, std::memory_order_relaxed); }
   bool in_use() const { return in_use_.load(std::memory_order_relaxed); }
@@ -109,6 +110,7 @@ class Offloader {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Lane*> active_;  // lanes with operations
   std::vector<Loose*> loose_;
+  std::function<void()> also_;
   HandleTable<MPI_Request, Requested> requests_;
   HandleTable<MPI_Comm, Lane> lanes_by_comm_;
   Errors errors_;

@@ -28,15 +28,18 @@ bool Claim::settled() {
   const auto now = Clock::now();
   if (now < next_look_) return false;
   next_look_ = now + kLook;
-  int lost = office.lost(static_cast<int>(ticket_.sender));
-  // Where a third process is lost, the sender's service may have given this payload up, too. It cannot tell us.
-  if (lost == MPI_SUCCESS && office.broken()) {
-    if (!broken_since_) broken_since_ = now;
-    if (now - *broken_since_ > job.settings().loss_timeout) lost = Office::code_of(OFFPATH_ERR_PEER_LOST);
+  if (!office.broken()) return false;
+  // Its sender asks whether it is to be sent again. What has arrived lies in our own memory, whatever is lost since.
+  {
+    const Inside inside;
+    office.resending.listen();
   }
-  // What has arrived lies in our own memory, whatever became of the services since.
-  if (lost != MPI_SUCCESS && !office.arrived(ticket_, payload_)) code_ = lost;
-  return code_ != MPI_SUCCESS;
+  if (office.arrived(ticket_, payload_)) return true;
+  if (!broken_since_) broken_since_ = now;
+  const bool never =
+      now - *broken_since_ > job.settings().loss_timeout || office.has_lost_process(static_cast<int>(ticket_.sender));
+  if (never) code_ = Office::code_of(OFFPATH_ERR_PEER_LOST);
+  return never;
 }
 
 void Claim::await() {

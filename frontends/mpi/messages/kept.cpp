@@ -57,12 +57,12 @@ KeptMessages::List::iterator KeptMessages::find(int from, int tag, MPI_Comm comm
 
 // To have a message of the library with those bytes.
 void KeptMessages::send_again(const TicketBytes& bytes, int length, Matched& matched) {
-  office.sent_tickets.tidy();
+  office.outbox.tidy();
   auto again = std::make_unique<TicketBytes>(bytes);
   MPI_Request sent = MPI_REQUEST_NULL;
   const int code = native.Isend(again->data(), length, MPI_BYTE, 0, kAgainTag, self_, &sent);
   if (code != MPI_SUCCESS) return;
-  office.sent_tickets.add(sent, std::move(again));
+  office.outbox.add(sent, std::move(again));
   MPI_Status ignored;
   native.Mprobe(0, kAgainTag, self_, &matched.message, &ignored);
   matched.again = true;

@@ -78,7 +78,8 @@ bool Office::open() {
   offpath_error_t error{};
   uint64_t own = 0;
   bool made = routes.open() == MPI_SUCCESS && kept_messages.open(several_threads()) == MPI_SUCCESS &&
-              job.create_team(common.team, &team_, &error) == OFFPATH_OK && open_own(&own);
+              resending.open() == MPI_SUCCESS && job.create_team(common.team, &team_, &error) == OFFPATH_OK &&
+              open_own(&own);
   tables_.resize(static_cast<size_t>(job.size()));
   made = native.Allgather(&own, sizeof(own), MPI_BYTE, tables_.data(), sizeof(own), MPI_BYTE, job.control()) ==
              MPI_SUCCESS &&
@@ -89,6 +90,8 @@ bool Office::open() {
   }
   grant_to_all(near.has_value(), far.has_value());
   on_.store(true, std::memory_order_release);
+  // Others may ask a rank that has posted nothing.
+  offloader.look_also([this] { listen(); });
   return true;
 }
 
@@ -110,14 +113,19 @@ void Office::grant_to_all(bool near, bool far) {
 
 void Office::close() {
   turn_off();
-  sent_tickets.abandon();
+  offloader.look_also({});
+  const bool writes = resending.receives();
+  resending.close();
+  outbox.abandon();
   kept_messages.close();
   routes.close();
   std::lock_guard lock(mutex_);
   offpath_window_destroy(std::exchange(window_, nullptr));
   offpath_team_destroy(std::exchange(team_, nullptr));
   for (const auto& [rank, in] : incoming_) {
-    for (const Region& region : in.regions) offpath_memory_free(job.session(), region.memory);
+    for (const Region& region : in.regions) {
+      if (!writes) offpath_memory_free(job.session(), region.memory);
+    }
   }
   offpath_memory_free(job.session(), std::exchange(table_, nullptr));
   incoming_.clear();
@@ -125,12 +133,35 @@ void Office::close() {
 }
 
 bool Office::offloads(int peer, uint64_t bytes) const {
-  if (bytes < least_bytes_ || peer == job.rank()) return false;
+  if (bytes < least_bytes_ || bytes > kMostBytes || peer == job.rank()) return false;
   const uint32_t nodes = job.node_of(peer) == job.node_of(job.rank()) ? 1 : 2;
   return job.policy().choose(policy::Collective::send, bytes, nodes).path == policy::Path::dpu;
 }
 
 bool Office::broken() const { return offpath_team_broken(team_) != 0 || offpath_session_alive(job.session()) == 0; }
+
+bool Office::has_lost_process(int peer) const {
+  if (offpath_team_broken(team_) == 0) return false;
+  std::vector<uint8_t> how(static_cast<size_t>(job.size()));
+  offpath_team_lost(team_, how.data());
+  return how[static_cast<size_t>(peer)] == OFFPATH_LOSS_PROCESS;
+}
+
+void Office::listen() {
+  resending.listen();
+  if (said_held_ || !broken()) return;
+  // What services were to tell may be lost.
+  said_held_ = true;
+  if (offpath_session_alive(job.session()) == 0) job.report_lost_service();
+  std::vector<std::pair<int, uint64_t>> held;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [from, in] : incoming_) {
+      if (in.holds) held.emplace_back(from, in.held);
+    }
+  }
+  for (const auto& [from, sends] : held) resending.say_held(from, sends);
+}
 
 offpath_status_t Office::put(int to, size_t field, const void* data, uint64_t bytes, offpath_op_t** op) {
   offpath_remote_t remote{};
@@ -164,7 +195,7 @@ void Office::wish(int to, Outgoing& out, uint64_t bytes) {
 
 std::optional<Office::Sending> Office::start(int to, bool synchronous, const offpath_block_t& send,
                                              const offpath_layout_t* layouts, offpath_element_t element) {
-  if (offpath_team_broken(team_) != 0) return std::nullopt;
+  if (broken()) return std::nullopt;
   Sending sending;
   sending.signal = std::make_unique<uint64_t>();
   std::lock_guard lock(mutex_);
@@ -210,8 +241,9 @@ std::optional<Office::Sending> Office::start(int to, bool synchronous, const off
 }
 
 // Its service wrote that before the library could receive the ticket there.
-bool Office::received(int to, uint64_t synchronous) const {
-  return (__atomic_load_n(&table_[to].held, __ATOMIC_ACQUIRE) & bit_of(synchronous)) == 0;
+bool Office::received(int to, uint64_t synchronous) {
+  const uint64_t held = resending.held(to).value_or(__atomic_load_n(&table_[to].held, __ATOMIC_ACQUIRE));
+  return (held & bit_of(synchronous)) == 0;
 }
 
 void Office::forget(int to, uint64_t synchronous) {

@@ -10,9 +10,10 @@
 
 #include "mpi/messages/counts.hpp"
 #include "mpi/messages/kept.hpp"
+#include "mpi/messages/outbox.hpp"
+#include "mpi/messages/resending.hpp"
 #include "mpi/messages/ring.hpp"
 #include "mpi/messages/routes.hpp"
-#include "mpi/messages/sent_tickets.hpp"
 #include "mpi/messages/ticket.hpp"
 
 #include <offpath/offpath.h>
@@ -29,6 +30,7 @@ namespace offpath::mpi {
 
 class Office {
  public:
+  static constexpr uint64_t kMostBytes = INT32_MAX;  // of a payload: it may have to be one native message
   // Collective over the job; the same on all ranks. False: all messages are native. Inside.
   bool open();
   void close();
@@ -41,18 +43,23 @@ class Office {
   // Whether the policy has the service carry a message of that length to or from that rank of MPI_COMM_WORLD.
   bool offloads(int peer, uint64_t bytes) const;
 
+  // Some member of the job, or its service, is lost, and this process's may have given up others' operations with it.
+  bool broken() const;
+  bool has_lost_process(int peer) const;
+
   // ---- as a sender
   struct Sending {
     Ticket ticket;
     offpath_op_t* op = nullptr;
     std::unique_ptr<uint64_t> signal;  // the operation reads it
+    Payload payload = {};              // as the caller knows it
   };
   // Starts the payload on its way. `send`: its block, `layouts` what that refers to, `element` what it is made of. Nothing:
   // it must go natively. May throw bad_alloc; then nothing was started.
   std::optional<Sending> start(int to, bool synchronous, const offpath_block_t& send, const offpath_layout_t* layouts,
                                offpath_element_t element);
   // The library says that a synchronous send's ticket was received: whether a receive of the program's has matched it.
-  bool received(int to, uint64_t synchronous) const;
+  bool received(int to, uint64_t synchronous);
   // Its number may be another one's.
   void forget(int to, uint64_t synchronous);
   // Of a status of the operation.
@@ -64,17 +71,16 @@ class Office {
   // Whether what a call of the program's receives from there may be a ticket.
   bool may_reach(int from) const;
   // Where the payload of a ticket lies, or will; nullptr: the ticket names what was not granted.
-  const std::byte* find(const Ticket& ticket);
+  std::byte* find(const Ticket& ticket);
   static bool arrived(const Ticket& ticket, const std::byte* payload);
-  // What is under way to or from there will never arrive: a service is lost, or that process. MPI error code, or
-  // MPI_SUCCESS.
-  int lost(int peer) const;
-  // Some member of the job, or its service, is lost, and this process's may have given up others' operations with it.
-  bool broken() const;
+  // It came natively.
+  static void note_arrival(const Ticket& ticket, std::byte* payload);
+  // It was released.
+  bool was_taken(const Ticket& ticket);
   // The payload was taken out.
   void release(const Ticket& ticket);
   // A ticket of a synchronous send from there is about to be received by a probe: its sender knows when this returns. Waits
-  // for services, not for processes. The other one: a receive has matched it, or it was none.
+  // for services; once one is lost for the sender, too. The other one: a receive has matched it, or it was none.
   void hold(int from, uint64_t synchronous);
   void let_go(int from, uint64_t synchronous);
   // A message from that rank that the policy gives to the service came natively: it may get a region for the next one.
@@ -83,7 +89,8 @@ class Office {
   // Open while it is.
   Routes routes;
   KeptMessages kept_messages;
-  SentTickets sent_tickets;
+  Outbox outbox;
+  Resending resending;
   MessageCounts counts;
 
   uint64_t staging_bytes() const { return staging_bytes_.load(std::memory_order_relaxed); }
@@ -127,12 +134,14 @@ class Office {
     std::vector<Region> regions;
     uint64_t refused = 0;  // so long a message found no memory
     uint64_t held = 0;     // as its sender is told
+    bool holds = false;    // something was held
   };
 
   bool open_own(uint64_t* table);
   void close_own();
   bool agree(bool own) const;
   void grant_to_all(bool near, bool far);
+  void listen();
   void take_grant(int from, Outgoing& out) const;
   void wish(int to, Outgoing& out, uint64_t bytes);
   bool grant(int to, Incoming& in, uint64_t payload);
@@ -142,6 +151,7 @@ class Office {
   std::atomic<bool> on_{false};
   Mark mark_{};
   uint64_t least_bytes_ = 0;
+  bool said_held_ = false;  // after a loss
   uint64_t most_staging_bytes_ = 0;
   std::atomic<uint64_t> staging_bytes_{0};
   offpath_team_t* team_ = nullptr;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The office as a receiver: the room that it grants, and what is in it.
 #include "mpi/job/job.hpp"
+#include "mpi/job/waiting.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/native/native.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 
 namespace offpath::mpi {
 
 bool Office::may_reach(int from) const { return on() && from != MPI_PROC_NULL && !Inside::here(); }
 
-const std::byte* Office::find(const Ticket& ticket) {
+std::byte* Office::find(const Ticket& ticket) {
   std::lock_guard lock(mutex_);
   const auto in = incoming_.find(static_cast<int>(ticket.sender));
   if (in == incoming_.end() || ticket.region == 0 || ticket.region > in->second.regions.size()) return nullptr;
@@ -24,15 +26,13 @@ bool Office::arrived(const Ticket& ticket, const std::byte* payload) {
   return __atomic_load_n(reinterpret_cast<const uint64_t*>(payload + ticket.bytes), __ATOMIC_ACQUIRE) == ticket.signal;
 }
 
-int Office::lost(int peer) const {
-  if (offpath_session_alive(job.session()) == 0) {
-    job.report_lost_service();
-    return code_of(OFFPATH_ERR_SERVICE_LOST);
-  }
-  if (offpath_team_broken(team_) == 0) return MPI_SUCCESS;
-  std::vector<uint8_t> how(static_cast<size_t>(job.size()));
-  offpath_team_lost(team_, how.data());
-  return how[static_cast<size_t>(peer)] == OFFPATH_LOSS_NONE ? MPI_SUCCESS : code_of(OFFPATH_ERR_PEER_LOST);
+void Office::note_arrival(const Ticket& ticket, std::byte* payload) {
+  __atomic_store_n(reinterpret_cast<uint64_t*>(payload + ticket.bytes), ticket.signal, __ATOMIC_RELEASE);
+}
+
+bool Office::was_taken(const Ticket& ticket) {
+  std::lock_guard lock(mutex_);
+  return incoming_[static_cast<int>(ticket.sender)].regions[ticket.region - 1].released.was_released(ticket.begin);
 }
 
 void Office::release(const Ticket& ticket) {
@@ -48,23 +48,36 @@ void Office::release(const Ticket& ticket) {
 
 void Office::hold(int from, uint64_t synchronous) {
   offpath_op_t* told = nullptr;
+  uint64_t held = 0;
   {
     std::lock_guard lock(mutex_);
     const auto in = incoming_.find(from);
     if (in == incoming_.end()) return;  // it has no room here, and so no tickets
-    in->second.held |= bit_of(synchronous);
-    if (put(from, offsetof(Entry, held), &in->second.held, sizeof(uint64_t), &told) != OFFPATH_OK) return;
+    in->second.holds = true;
+    held = in->second.held |= bit_of(synchronous);
+    put(from, offsetof(Entry, held), &held, sizeof(held), &told);
   }
-  offpath_op_wait(told, UINT64_MAX);
+  const bool heard = told != nullptr && offpath_op_wait(told, UINT64_MAX) == OFFPATH_OK;
   offpath_op_free(told);
+  if (heard) return;
+  resending.say_held(from, held);
+  const auto begin = std::chrono::steady_clock::now();
+  for (Waiter waiter; !resending.is_heard(from) && !has_lost_process(from); waiter.pause()) {
+    if (std::chrono::steady_clock::now() - begin > job.settings().loss_timeout) return;
+    resending.listen();
+  }
 }
 
 void Office::let_go(int from, uint64_t synchronous) {
-  std::lock_guard lock(mutex_);
-  const auto in = incoming_.find(from);
-  if (in == incoming_.end()) return;
-  in->second.held &= ~bit_of(synchronous);
-  put(from, offsetof(Entry, held), &in->second.held, sizeof(uint64_t));
+  uint64_t held = 0;
+  {
+    std::lock_guard lock(mutex_);
+    const auto in = incoming_.find(from);
+    if (in == incoming_.end()) return;
+    held = in->second.held &= ~bit_of(synchronous);
+    if (put(from, offsetof(Entry, held), &held, sizeof(held)) == OFFPATH_OK) return;
+  }
+  resending.say_held(from, held);
 }
 
 void Office::consider(int from) {

@@ -71,6 +71,7 @@ class RingReleaser {
     return taken_ != before;
   }
   uint64_t taken() const { return taken_; }
+  bool was_released(uint64_t begin) const { return begin < taken_ || released_.contains(begin); }
 
  private:
   uint64_t taken_ = 0;

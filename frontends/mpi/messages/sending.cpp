@@ -72,6 +72,7 @@ std::optional<Office::Sending> start(const Outgoing& message, int to, bool synch
     office.counts.native.fetch_add(1, std::memory_order_relaxed);
     recording::decision.why = "room";
   }
+  if (started) started->payload = {type, address, message.count};
   recording::decision.offloaded = started.has_value();
   return started;
 }

@@ -19,12 +19,12 @@ TicketSend::~TicketSend() { let_go(); }
 
 void TicketSend::let_go() {
   offpath_op_free(std::exchange(sending_.op, nullptr));
-  if (ticket_sent_ != MPI_REQUEST_NULL) office.sent_tickets.add(ticket_sent_, std::move(ticket_));
+  if (ticket_sent_ != MPI_REQUEST_NULL) office.outbox.add(ticket_sent_, std::move(ticket_));
   ticket_sent_ = MPI_REQUEST_NULL;
 }
 
 int TicketSend::post(int to, int tag, MPI_Comm comm) {
-  office.sent_tickets.tidy();
+  office.outbox.tidy();
   const uint64_t synchronous = sending_.ticket.synchronous;
   const auto send = synchronous != 0 ? native.Issend : native.Isend;
   const auto length = static_cast<int>(ticket_length(synchronous));
@@ -36,26 +36,36 @@ bool TicketSend::is_matched() {
   if (synchronous == 0) return true;
   int sent = 0;
   native.Test(&ticket_sent_, &sent, MPI_STATUS_IGNORE);
-  if (sent == 0) return false;
-  if (!office.received(peer_, synchronous)) {
-    lost_ = office.lost(peer_);
-    if (lost_ == MPI_SUCCESS) return false;
+  if (sent == 0 || !office.received(peer_, synchronous)) {
+    if (!office.has_lost_process(peer_)) return false;
+    error = Office::code_of(OFFPATH_ERR_PEER_LOST);
   }
   office.forget(peer_, synchronous);
   return true;
 }
 
+bool TicketSend::is_over() {
+  if (!again_) {
+    const offpath_status_t status = offpath_op_test(sending_.op);
+    if (status == OFFPATH_IN_PROGRESS) return false;
+    natively.store(true, std::memory_order_release);
+    if (status == OFFPATH_OK || !office.broken()) {
+      error = status == OFFPATH_OK ? MPI_SUCCESS : Office::code_of(status);
+      return true;
+    }
+    again_.emplace(peer_, sending_.ticket, sending_.payload);
+  }
+  const std::optional<int> code = again_->advance();
+  if (code) error = *code;
+  return code.has_value();
+}
+
 bool TicketSend::advance() {
-  const offpath_status_t status = offpath_op_test(sending_.op);
-  if (status == OFFPATH_IN_PROGRESS) return false;
-  natively.store(true, std::memory_order_release);
-  if (!is_matched()) return false;
-  error = status == OFFPATH_OK ? lost_ : Office::code_of(status);
+  if (!is_there_) is_there_ = is_over();
+  if (!is_there_ || (error == MPI_SUCCESS && !is_matched())) return false;
   if (recorded_ != recording::kUnrecorded) recording::record_service(recorded_, {&sending_.op, 1}, error);
   let_go();
-  if (error == MPI_SUCCESS) return true;
-  office.counts.failed.fetch_add(1, std::memory_order_relaxed);
-  if (offpath_session_alive(job.session()) == 0) job.report_lost_service();
+  if (error != MPI_SUCCESS) office.counts.failed.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 

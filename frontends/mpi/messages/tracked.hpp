@@ -8,6 +8,7 @@
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/messages/claim.hpp"
 #include "mpi/messages/office.hpp"
+#include "mpi/messages/resending.hpp"
 #include "mpi/native/standing.hpp"
 #include "mpi/recording/decision.hpp"
 
@@ -35,14 +36,17 @@ class TicketSend : public Loose {
   int raise(int code) const override { return route_->raise(code); }
 
  private:
+  // The payload has arrived, or never will: `error` says so then.
+  bool is_over();
   // A receive has matched it, if that is what its end means.
   bool is_matched();
   void let_go();
 
   RouteRef route_;
   Office::Sending sending_;
-  int peer_;                // in MPI_COMM_WORLD
-  int lost_ = MPI_SUCCESS;  // nobody will say whether it was received
+  int peer_;  // in MPI_COMM_WORLD
+  bool is_there_ = false;
+  std::optional<Again> again_;
   uint64_t recorded_ = recording::decision.operation;
   std::unique_ptr<TicketBytes> ticket_;
   MPI_Request ticket_sent_ = MPI_REQUEST_NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "mpi/messages/sent_tickets.hpp"
+#include "mpi/messages/outbox.hpp"
 
 #include "mpi/native/native.hpp"
 
@@ -7,18 +7,18 @@
 
 namespace offpath::mpi {
 
-void SentTickets::add(MPI_Request request, std::unique_ptr<TicketBytes> ticket) noexcept {
+void Outbox::add(MPI_Request request, Bytes bytes) noexcept {
   std::lock_guard lock(mutex_);
   try {
     sent_.reserve(sent_.size() + 1);
   } catch (const std::exception&) {
-    static_cast<void>(ticket.release());  // the library may still read it
+    static_cast<void>(bytes.release());  // the library may still read it
     return;
   }
-  sent_.push_back({request, std::move(ticket)});
+  sent_.push_back({request, std::move(bytes)});
 }
 
-void SentTickets::tidy() {
+void Outbox::tidy() {
   std::lock_guard lock(mutex_);
   std::erase_if(sent_, [](Sent& sent) {
     int done = 0;
@@ -26,12 +26,12 @@ void SentTickets::tidy() {
   });
 }
 
-void SentTickets::abandon() {
+void Outbox::abandon() {
   tidy();
   std::lock_guard lock(mutex_);
   for (Sent& sent : sent_) {
     native.Request_free(&sent.request);
-    static_cast<void>(sent.ticket.release());
+    static_cast<void>(sent.bytes.release());
   }
   sent_.clear();
 }
