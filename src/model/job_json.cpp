@@ -26,7 +26,7 @@ class Request {
     auto machine = read_machine(request_["machine"]);
     if (!machine.ok()) return machine.status();
     job_.machine = machine.value();
-    table_ = policy::Table::measured();
+    table_ = policy::Table::measured({job_.machine.rate_bytes_per_ns, !job_.machine.service.own_cores});
     for (const json& text : request_.value("policy", json::array())) {
       if (!text.is_string()) return bad("policy", "texts");
       if (const Status status = table_.apply(text.get<std::string>()); !status.ok()) return status;

@@ -9,6 +9,8 @@ namespace {
 constexpr uint64_t kKiB = 1024;
 
 constexpr uint64_t kNever = kUnlimitedBytes;
+constexpr double kMeasuredRate = 0.125;  // bytes per ns: where the rows come from
+constexpr double kMostSharedRate = 0.5;  // from there on nothing gains (docs/performance/policy.md)
 
 struct Measured {
   Collective collective;
@@ -33,10 +35,14 @@ std::string format_size(uint64_t bytes) {
 
 }  // namespace
 
-Table Table::measured() {
+Table Table::measured(const Network& network) {
   Table table;
+  uint64_t later = 1;
+  while (network.bytes_per_ns >= 2 * static_cast<double>(later) * kMeasuredRate) later *= 2;
+  const bool gains = !network.shares_cores || network.bytes_per_ns < kMostSharedRate;
   for (const auto& [collective, from_bytes] : kMeasured) {
-    if (from_bytes != kNever) table.append({collective, Path::dpu, 2, from_bytes, kUnlimitedBytes});
+    if (from_bytes == kNever || (!gains && has_size(collective))) continue;
+    table.append({collective, Path::dpu, 2, from_bytes * later, kUnlimitedBytes});
   }
   return table;
 }
@@ -64,6 +70,15 @@ bool Table::offloads(Collective collective, uint32_t nodes) const {
 bool Table::offloads(uint32_t nodes) const {
   for (size_t i = 0; i < kCollectivesCount; ++i) {
     if (offloads(static_cast<Collective>(i), nodes)) return true;
+  }
+  return false;
+}
+
+bool Table::is_measured(uint32_t nodes) const {
+  for (const Row& row : rows_) {
+    if (row.origin != Origin::measured || !has_size(row.collective)) continue;
+    const Choice choice = choose(row.collective, row.from_bytes, nodes);
+    if (choice.path == Path::dpu && choice.origin == Origin::measured) return true;
   }
   return false;
 }

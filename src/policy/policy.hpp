@@ -56,12 +56,19 @@ struct Choice {
   Origin origin = Origin::measured;
 };
 
+// What lies between the nodes, as far as rows from measurement depend on it.
+struct Network {
+  double bytes_per_ns = 0;    // that a node sends; 0: not known
+  bool shares_cores = false;  // services have no cores of their own
+};
+
 class Table {
  public:
   // No rows: everything stays on the host.
   Table() = default;
-  // The rows that ship with Offpath, from measurement.
-  static Table measured();
+  // The rows that ship with Offpath, from measurement. What pays is that a transfer takes long: where the network is faster
+  // they begin later. Where ranks and services share cores there are none for a fast one, as its data takes the cores.
+  static Table measured(const Network& network = {});
 
   // Appends the rows of a text such as "ialltoall:512K-inf:dpu,ibcast:host": separated by commas or line ends, from
   // a # to the end of its line is comment. A row is
@@ -81,6 +88,8 @@ class Table {
   // False: the collective, or nothing, is ever offloaded for a team on that many nodes, whatever the size.
   bool offloads(Collective collective, uint32_t nodes) const;
   bool offloads(uint32_t nodes) const;
+  // Of something that has a size a row from measurement says so.
+  bool is_measured(uint32_t nodes) const;
 
   const std::vector<Row>& rows() const { return rows_; }
   // One row per line, in the form that apply() reads.

@@ -5,6 +5,7 @@
 #include "attach/statistics.hpp"
 #include "base/clock.hpp"
 #include "mpi/job/blocking.hpp"
+#include "mpi/job/network.hpp"
 #include "mpi/job/opening.hpp"
 #include "mpi/native/native.hpp"
 
@@ -93,8 +94,23 @@ bool Job::read_opening(const Opening& opening) {
   if (named.ok()) named_preferences_ = std::move(named.value());
   ledger_.percent = opening.adapt_percent;
   ledger_.begin_ns = base::clock_ns();
-  policy_ = policy::Table::measured();
+  return apply_policy(opening, {});
+}
+
+bool Job::apply_policy(const Opening& opening, const policy::Network& network) {
+  policy_ = policy::Table::measured(network);
   return policy_.apply(opening.memory, policy::Origin::remembered).ok() && policy_.apply(opening.policy).ok();
+}
+
+// Where rows from measurement decide about anything.
+void Job::adjust_to_network(const Opening& opening) {
+  if (!policy_.is_measured(member_.nodes().count())) return;
+  int shares = spare_cores() ? 0 : 1;
+  native.Allreduce(MPI_IN_PLACE, &shares, 1, MPI_INT, MPI_MAX, control_);
+  const policy::Network network{measure_network(member_.nodes(), control_), shares != 0};
+  apply_policy(opening, network);
+  if (rank() != 0) return;
+  say(settings_, LogLevel::info, "the network between nodes moves %.2f bytes in a ns", network.bytes_per_ns);
 }
 
 bool Job::copy_token(uint8_t* token) const {
@@ -133,6 +149,7 @@ bool Job::start(Equipment own) {
   }
   std::copy(std::begin(opening.terms.token), std::end(opening.terms.token), token_.begin());
   std::string problem = member_.choose_cores(opening.terms, settings_, records);
+  if (problem.empty()) adjust_to_network(opening);
   if (problem.empty()) problem = member_.attach(opening.terms, world, &addresses_);
   return problem.empty() || stay_native(LogLevel::warn, problem);
 }

@@ -103,6 +103,8 @@ class Job {
 
   void fill_opening(Opening* opening) const;
   bool read_opening(const Opening& opening);
+  bool apply_policy(const Opening& opening, const policy::Network& network);
+  void adjust_to_network(const Opening& opening);
   bool stay_native(LogLevel level, const std::string& reason);
   void warn_of_loss() const;
   void warn_of_starvation();

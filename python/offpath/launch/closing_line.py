@@ -14,7 +14,6 @@ from offpath.launch.mpis import MPICH, OPENMPI, SLURM, STANDARD_ABI, TITLES, use
 from offpath.launch.stats import PETSC, total
 
 STARVED = "Leave the service a core of its own (OFFPATH_SERVICE_CORES), or start fewer ranks than the node has cores"
-LONG_MESSAGES = "send:512K-inf:nodes=2:dpu"  # security.json: 1.2 there; pt2pt.json, halo3d.json: 1.4 to 2.5
 LEAST_WORTH_TUNING = 256 << 10  # alltoall.json: 1.38 there, 0.98 to 1.02 for 64 KiB
 # Launchers have statuses of their own above 128.
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV,
@@ -211,11 +210,7 @@ def _hint(ranks: Sequence[dict]) -> str:
         return "Within one node MPI copies through shared memory, and offloading seldom pays: run on several nodes"
     if any(rank.get("reason") for rank in ranks):
         return ""
-    nodes, offloaded = len({rank.get("node") for rank in ranks}), stats.offloaded_count(list(ranks))
-    messages = [rank.get("messages", {}) for rank in ranks]
-    if nodes > 1 and _seen(ranks, "long_messages") and not total(messages, "offloaded_count"):
-        return f'Messages this long have gained where computation follows them: --policy "{LONG_MESSAGES}"'
-    if offloaded:
+    if stats.offloaded_count(list(ranks)):
         return ""
     if max((rank.get("native_bytes_most", 0) for rank in ranks), default=0) >= LEAST_WORTH_TUNING:
         return "To find out from which size on collectives pay on this machine: offpath tune"

@@ -127,6 +127,34 @@ TEST(Policy, MessagesAreForcedByTheirNameOnly) {
   EXPECT_EQ(path(table, Collective::send, (1 << 20) - 1, 2), Path::host);
   ASSERT_TRUE(table.apply("*:host").ok());
   EXPECT_EQ(path(table, Collective::send, 1 << 30, 2), Path::host);
+  EXPECT_EQ(path(Table::measured(), Collective::send, 512 << 10, 2), Path::dpu);
+  EXPECT_EQ(path(Table::measured(), Collective::send, 1 << 30, 1), Path::host);
+}
+
+TEST(Policy, MeasuredRowsBeginLaterWhereTheNetworkIsFaster) {
+  const auto first = [](const Network& network, Collective collective) {
+    const Table table = Table::measured(network);
+    uint64_t bytes = kKiB;
+    while (bytes < (1ull << 40) && path(table, collective, bytes, 2) == Path::host) bytes *= 2;
+    return bytes;
+  };
+  EXPECT_EQ(first({}, Collective::ialltoall), 512 * kKiB);
+  EXPECT_EQ(first({0.03, true}, Collective::ialltoall), 512 * kKiB) << "250 Mbit/s";
+  EXPECT_EQ(first({0.16, true}, Collective::ialltoall), 512 * kKiB) << "1 Gbit/s, and what the switch takes at once";
+  EXPECT_EQ(first({0.4, true}, Collective::send), 1024 * kKiB) << "2.5 Gbit/s";
+  EXPECT_EQ(first({1.2, false}, Collective::ibcast), 8 * 256 * kKiB) << "10 Gbit/s";
+}
+
+TEST(Policy, NothingIsMeasuredToGainOnSharedCoresBesideAFastNetwork) {
+  const Table table = Table::measured({1.2, true});
+  EXPECT_FALSE(table.is_measured(2));
+  EXPECT_FALSE(table.offloads(Collective::ialltoall, 2));
+  EXPECT_TRUE(table.offloads(Collective::window, 2)) << "finds out by itself";
+  EXPECT_TRUE(Table::measured({1.2, false}).is_measured(2));
+  EXPECT_FALSE(Table::measured().is_measured(1));
+  Table forced = Table::measured();
+  ASSERT_TRUE(forced.apply("*:dpu,send:host").ok());
+  EXPECT_FALSE(forced.is_measured(2));
 }
 
 TEST(Policy, EmptyTableIsHost) {
