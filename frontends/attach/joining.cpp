@@ -75,7 +75,7 @@ std::string Membership::attach(const Terms& terms, const Exchange& team, std::ve
 void Membership::rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const {
   if (cores_.spare) return resting.forbid();
   const bool yielded = yield_when_idle != nullptr && yield_when_idle(true);
-  resting.begin({session_, cores_.crowded, yielded});
+  resting.begin({session_, cores_.crowded, yielded, offpath_session_events(session_)});
 }
 
 void Membership::detach() {

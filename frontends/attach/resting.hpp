@@ -19,8 +19,9 @@ class Resting {
  public:
   struct Place {
     offpath_session_t* session;
-    bool crowded;  // the node's processes outnumber its cores
-    bool yields;   // the library would have yielded without us
+    bool crowded;         // the node's processes outnumber its cores
+    bool yields;          // the library would have yielded without us
+    uint32_t events = 0;  // of the session, so far
   };
   // The job has begun, on cores that it shares with its service. Before that waits rest as on a crowded node:
   // nobody knows yet, and the beginning of a job is no matter of microseconds.
@@ -33,7 +34,7 @@ class Resting {
   bool needed() const {
     if (state_.load(std::memory_order_acquire) != State::on) return false;
     // Of the service's first operation nothing may ever end: a rank that does not rest could keep a dying service from a core.
-    const bool used = place_.crowded && offpath_session_events(place_.session) != 0;
+    const bool used = place_.crowded && offpath_session_events(place_.session) != place_.events;
     return used || offpath_session_busy(place_.session) != 0;
   }
   // The library has found nothing. False: it does what it does without us.

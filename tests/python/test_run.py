@@ -476,8 +476,8 @@ def test_the_jobs_secret_is_on_no_command_line(launcher, tmp_path, monkeypatch):
 
 def test_a_program_that_only_submits_is_refused(witness_env, tmp_path):
     (tmp_path / "sbatch").symlink_to("/bin/true")
-    for words in (["run"], ["profile", "-o", str(tmp_path / "p")]):
-        result = offpath(*words, "--", str(tmp_path / "sbatch"), "job.sh", env=witness_env)
+    for command in (["run"], ["profile", "-o", str(tmp_path / "p")]):
+        result = offpath(*command, "--", str(tmp_path / "sbatch"), "job.sh", env=witness_env)
         assert_one_line_error(result, "only submits", "`offpath run --` into the script")
 
 

@@ -45,8 +45,8 @@ void start() {
     const bool on = job.start({regions::have_targets(), tracing::wanted(), offloader.mover().start(granted)}) &&
                     offloader.errors().create() && open_communicators() == MPI_SUCCESS;
     if (!on) return stay_native();
+    office.open();  // which is no work for the program
     job.turn_on();
-    office.open();
   }
   adopt_communicator(MPI_COMM_WORLD);
 }

@@ -67,6 +67,7 @@ bool Office::open() {
   // The same on all ranks, as the policy and the nodes are.
   if (!(far && job.nodes() > 1) && !near) return false;
   least_bytes_ = std::max<uint64_t>(2 * kTicketBytes, std::min(near.value_or(UINT64_MAX), far.value_or(UINT64_MAX)));
+  near_ = near.has_value();
   most_staging_bytes_ = job.settings().staging_bytes;
   struct {
     Mark mark;

@@ -70,6 +70,8 @@ class Office {
   // ---- as a receiver
   // Whether what a call of the program's receives from there may be a ticket.
   bool may_reach(int from) const;
+  // Whether that rank of MPI_COMM_WORLD sends any here.
+  bool may_send_tickets(int from) const;
   // Where the payload of a ticket lies, or will; nullptr: the ticket names what was not granted.
   std::byte* find(const Ticket& ticket);
   static bool arrived(const Ticket& ticket, const std::byte* payload);
@@ -151,6 +153,7 @@ class Office {
   std::atomic<bool> on_{false};
   Mark mark_{};
   uint64_t least_bytes_ = 0;
+  bool near_ = false;       // also from ranks of this node
   bool said_held_ = false;  // after a loss
   uint64_t most_staging_bytes_ = 0;
   std::atomic<uint64_t> staging_bytes_{0};

@@ -13,6 +13,11 @@ namespace offpath::mpi {
 
 bool Office::may_reach(int from) const { return on() && from != MPI_PROC_NULL && !Inside::here(); }
 
+bool Office::may_send_tickets(int from) const {
+  if (from < 0 || from == job.rank()) return false;
+  return near_ || job.node_of(from) != job.node_of(job.rank());
+}
+
 std::byte* Office::find(const Ticket& ticket) {
   std::lock_guard lock(mutex_);
   const auto in = incoming_.find(static_cast<int>(ticket.sender));

@@ -124,10 +124,22 @@ int start_matched(const Into<Count>& into, Matched& matched, MPI_Request* reques
   return matched.again || into.holds_a_ticket() ? track(code, into, comm, request, &matched) : code;
 }
 
+// Whether the message may be a ticket. Without memory to find that out it may.
+template <typename Count>
+bool may_be_ticket(const Into<Count>& into, int from, MPI_Comm comm) {
+  if (!office.may_reach(from) || !into.holds_a_ticket()) return false;
+  try {
+    const RouteRef route = office.routes.find_intra(comm);
+    return route != nullptr && (from == MPI_ANY_SOURCE || office.may_send_tickets(route->world_rank(from)));
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
 template <typename Count, typename Start>
 int start_new(const Into<Count>& into, int from, MPI_Comm comm, MPI_Request* request, Start&& begin) {
   const int code = begin();
-  return office.may_reach(from) && into.holds_a_ticket() ? track(code, into, comm, request) : code;
+  return may_be_ticket(into, from, comm) ? track(code, into, comm, request) : code;
 }
 
 template <typename Count, typename Start>
@@ -198,17 +210,6 @@ int copy_of(const Into<Count>& into, MPI_Comm comm, std::vector<std::byte>* copy
     code = MPI_ERR_NO_MEM;
   }
   return code == MPI_SUCCESS ? code : raise_error(comm, code);
-}
-
-// Whether the message may be a ticket.
-template <typename Count>
-bool may_be_ticket(const Into<Count>& into, int from, MPI_Comm comm) {
-  if (!office.may_reach(from) || !into.holds_a_ticket()) return false;
-  try {
-    return office.routes.find_intra(comm) != nullptr;
-  } catch (const std::exception&) {
-    return false;
-  }
 }
 
 // By two calls: the library's one for both (MPICH 4.0) says nothing in its status. The request of the receive stands for
