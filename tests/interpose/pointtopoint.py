@@ -88,10 +88,12 @@ def messages_overlap(s):
     check(all_arrived(found) > 0 and found[1]["ready_count"] > 0, f"no payload was there first: {found}")
 
 
-def messages_lost(s):
+def stopped_and_ended(s, ranks, program, *arguments):
     """The service is stopped, so that all messages posted then are under way when it is ended."""
     changes = {**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": f"{s.folder}/stats.json"}
-    process = s.launch([s.program("messages"), "lost", s.folder], 2, changes, s.library)
+    # What the program leaves unreceived UCX tells of, natively too.
+    changes |= {"UCX_LOG_LEVEL": "error", "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
+    process = s.launch([s.program(program), *arguments, s.folder], ranks, changes, s.library)
     try:
         wait_for(f"{s.folder}/there")  # with room for all of them, from MPI_Init on
         (service,) = s.service_pids()
@@ -100,11 +102,33 @@ def messages_lost(s):
         open(f"{s.folder}/stopped", "w").close()
         wait_for(f"{s.folder}/posted")
         os.kill(service, signal.SIGKILL)
-        other = s.collect(process)
+        other = s.collect(process, 30)
     finally:
         end_group(process)
-    check(other.status == 0 and other.out.count(": ok") == 2, str(other))
+    check(other.status == 0 and ": ok" in other.out and "WRONG" not in other.out, str(other))
     check(len(other.warnings()) == 1 and "service" in other.err, f"not exactly one warning: {other}")
+    found = [line["messages"] for line in statistics(f"{s.folder}/stats.json")]
+    check(len(found) == ranks and any(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
+    return other, found
+
+
+def messages_lost(s):
+    other, _ = stopped_and_ended(s, 2, "messages", "lost")
+    check(other.out.count(": ok") == 2, str(other))
+
+
+def messages_lost_kinds(s):
+    """Whatever is done with them: freed, persistent, of types that are gone, received too short, never received."""
+    stopped_and_ended(s, 3, "lost_messages")
+
+
+def messages_lost_held(s):
+    """A synchronous send is complete when a receive has matched it, whoever tells its sender."""
+    stopped_and_ended(s, 2, "lost_held")
+
+
+def messages_lost_threads(s):
+    stopped_and_ended(s, 2, "lost_threads")
 
 
 def random_programs(s, seed, rounds, ranks, threads, staging, *shared):
@@ -153,5 +177,6 @@ def messages_fortran(s):
 
 
 CASES = [messages, messages_calls, messages_large, messages_left, messages_probed, messages_synchronous,
-         messages_queued, messages_overlap, messages_lost, messages_random, messages_random_long,
+         messages_queued, messages_overlap, messages_lost, messages_lost_kinds,
+         messages_lost_held, messages_lost_threads, messages_random, messages_random_long,
          messages_solver, messages_fortran]
