@@ -3,8 +3,9 @@
 
 import os
 import signal
+import subprocess
 
-from setting import FORCED, all_stopped, check, end_group, same, statistics, wait_for, wait_until
+from setting import FORCED, Skipped, all_stopped, check, end_group, same, statistics, wait_for, wait_until
 
 POLICY = "*:host,send:2K-inf:dpu"
 
@@ -88,28 +89,63 @@ def messages_overlap(s):
     check(all_arrived(found) > 0 and found[1]["ready_count"] > 0, f"no payload was there first: {found}")
 
 
-def stopped_and_ended(s, ranks, program, *arguments):
-    """The service is stopped, so that all messages posted then are under way when it is ended."""
+# Each rank on a node of its own, by its host's name, with a service of its own.
+APART = """rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+hostname "node$rank" && mkdir -p -m 700 "$0/$rank" || exit 1
+export OFFPATH_RUNTIME_DIR="$0/$rank" OFFPATH_SERVICE_LOG="$0/service$rank.log"
+exec "$@"
+"""
+
+
+def stopped_and_ended(s, ranks, program, *arguments, ended=None):
+    """The service is stopped, so that all messages posted then are under way when it is ended. `ended`: each rank has one of
+    its own, and loses it if it is among these."""
     changes = {**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": f"{s.folder}/stats.json"}
     # What the program leaves unreceived UCX tells of, natively too.
     changes |= {"UCX_LOG_LEVEL": "error", "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
-    process = s.launch([s.program(program), *arguments, s.folder], ranks, changes, s.library)
+    command = [s.program(program), *arguments, s.folder]
+    if ended is not None:
+        command = ["unshare", "--uts", "sh", "-c", APART, s.folder, *command]
+    process = s.launch(command, ranks, changes, s.library)
     try:
         wait_for(f"{s.folder}/there")  # with room for all of them, from MPI_Init on
-        (service,) = s.service_pids()
-        os.kill(service, signal.SIGSTOP)
-        wait_until(lambda: all_stopped(service), f"all threads of {service} are stopped")
+        folders = [s.folder] if ended is None else [f"{s.folder}/{rank}" for rank in range(ranks)]
+        services = [pid for folder in folders for pid in s.service_pids(folder + "\0")]
+        check(len(services) == len(folders), f"other services than one each: {services}")
+        for service in services:
+            os.kill(service, signal.SIGSTOP)
+            wait_until(lambda: all_stopped(service), f"all threads of {service} are stopped")  # noqa: B023
         open(f"{s.folder}/stopped", "w").close()
         wait_for(f"{s.folder}/posted")
-        os.kill(service, signal.SIGKILL)
+        for index, service in enumerate(services):
+            os.kill(service, signal.SIGKILL if ended is None or index in ended else signal.SIGCONT)
         other = s.collect(process, 30)
     finally:
         end_group(process)
     check(other.status == 0 and ": ok" in other.out and "WRONG" not in other.out, str(other))
-    check(len(other.warnings()) == 1 and "service" in other.err, f"not exactly one warning: {other}")
+    check(ended is not None or len(other.warnings()) == 1 and "service" in other.err, f"not one warning: {other}")
     found = [line["messages"] for line in statistics(f"{s.folder}/stats.json")]
     check(len(found) == ranks and any(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
+    os.unlink(f"{s.folder}/stats.json")
+    for mark in ("there", "stopped", "posted"):
+        os.unlink(f"{s.folder}/{mark}")
     return other, found
+
+
+def lost_apart(s, program):
+    """The service of one rank of three is lost, whatever that has to do with the messages."""
+    if subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode != 0:
+        raise Skipped("no nodes of their own for ranks here")
+    for rank in range(3):
+        stopped_and_ended(s, 3, program, ended=(rank,))
+
+
+def messages_lost_apart(s):
+    lost_apart(s, "lost_messages")
+
+
+def messages_held_apart(s):
+    lost_apart(s, "lost_held")
 
 
 def messages_lost(s):
@@ -178,5 +214,5 @@ def messages_fortran(s):
 
 CASES = [messages, messages_calls, messages_large, messages_left, messages_probed, messages_synchronous,
          messages_queued, messages_overlap, messages_lost, messages_lost_kinds,
-         messages_lost_held, messages_lost_threads, messages_random, messages_random_long,
+         messages_lost_held, messages_lost_threads, messages_lost_apart, messages_held_apart, messages_random, messages_random_long,
          messages_solver, messages_fortran]

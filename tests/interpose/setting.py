@@ -154,13 +154,13 @@ class Setting:
     def offloaded(self, name, *arguments, ranks=4, **changes):
         return self.run([self.program(name), *arguments], ranks, self.library, **{**FORCED, **changes})
 
-    def service_pids(self):
-        """The services of this test, known by its own runtime folder in their environment."""
+    def service_pids(self, folder=None):
+        """The services of this test, known by its own runtime folder, or another one, in their environment."""
         found = []
         for path in glob.glob("/proc/[0-9]*/environ"):
             with contextlib.suppress(OSError):
                 with open(path, "rb") as file:
-                    if f"OFFPATH_RUNTIME_DIR={self.folder}".encode() not in file.read():
+                    if f"OFFPATH_RUNTIME_DIR={folder or self.folder}".encode() not in file.read():
                         continue
                 pid = path.split("/")[2]
                 with open(f"/proc/{pid}/comm") as file:

@@ -154,14 +154,14 @@ void Office::listen() {
   // What services were to tell may be lost.
   said_held_ = true;
   if (offpath_session_alive(job.session()) == 0) job.report_lost_service();
-  std::vector<std::pair<int, uint64_t>> held;
+  std::vector<int> senders;
   {
     std::lock_guard lock(mutex_);
     for (const auto& [from, in] : incoming_) {
-      if (in.holds) held.emplace_back(from, in.held);
+      if (in.holds) senders.push_back(from);
     }
   }
-  for (const auto& [from, sends] : held) resending.say_held(from, sends);
+  for (const int sender : senders) resending.say_held(sender);
 }
 
 offpath_status_t Office::put(int to, size_t field, const void* data, uint64_t bytes, offpath_op_t** op) {

@@ -85,6 +85,8 @@ class Office {
   // for services; once one is lost for the sender, too. The other one: a receive has matched it, or it was none.
   void hold(int from, uint64_t synchronous);
   void let_go(int from, uint64_t synchronous);
+  // Those that are held: as Entry.
+  uint64_t held_from(int from);
   // A message from that rank that the policy gives to the service came natively: it may get a region for the next one.
   void consider(int from);
 

@@ -51,21 +51,21 @@ void Office::release(const Ticket& ticket) {
   put(from, offsetof(Entry, taken), &word, sizeof(word));  // where that fails the sender will not send any more either
 }
 
+// After a loss by words only: some puts would still arrive, and their sender would take the word for newer.
 void Office::hold(int from, uint64_t synchronous) {
   offpath_op_t* told = nullptr;
-  uint64_t held = 0;
   {
     std::lock_guard lock(mutex_);
     const auto in = incoming_.find(from);
     if (in == incoming_.end()) return;  // it has no room here, and so no tickets
     in->second.holds = true;
-    held = in->second.held |= bit_of(synchronous);
-    put(from, offsetof(Entry, held), &held, sizeof(held), &told);
+    const uint64_t held = in->second.held |= bit_of(synchronous);
+    if (!broken()) put(from, offsetof(Entry, held), &held, sizeof(held), &told);
   }
   const bool heard = told != nullptr && offpath_op_wait(told, UINT64_MAX) == OFFPATH_OK;
   offpath_op_free(told);
   if (heard) return;
-  resending.say_held(from, held);
+  resending.say_held(from);
   const auto begin = std::chrono::steady_clock::now();
   for (Waiter waiter; !resending.is_heard(from) && !has_lost_process(from); waiter.pause()) {
     if (std::chrono::steady_clock::now() - begin > job.settings().loss_timeout) return;
@@ -74,15 +74,19 @@ void Office::hold(int from, uint64_t synchronous) {
 }
 
 void Office::let_go(int from, uint64_t synchronous) {
-  uint64_t held = 0;
   {
     std::lock_guard lock(mutex_);
     const auto in = incoming_.find(from);
     if (in == incoming_.end()) return;
-    held = in->second.held &= ~bit_of(synchronous);
-    if (put(from, offsetof(Entry, held), &held, sizeof(held)) == OFFPATH_OK) return;
+    const uint64_t held = in->second.held &= ~bit_of(synchronous);
+    if (!broken() && put(from, offsetof(Entry, held), &held, sizeof(held)) == OFFPATH_OK) return;
   }
-  resending.say_held(from, held);
+  resending.say_held(from);
+}
+
+uint64_t Office::held_from(int from) {
+  std::lock_guard lock(mutex_);
+  return incoming_[from].held;
 }
 
 void Office::consider(int from) {

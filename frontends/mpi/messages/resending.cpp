@@ -122,10 +122,12 @@ std::optional<uint64_t> Resending::held(int receiver) {
   return found == held_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void Resending::say_held(int sender, uint64_t held) {
+// What is so now: another thread may have said what was so before.
+void Resending::say_held(int sender) {
+  const Inside inside;  // what the library calls meanwhile may come here
   std::lock_guard lock(mutex_);
   ++unheard_[sender];
-  say(sender, {.said = Said::held, .held = held});
+  say(sender, {.said = Said::held, .held = office.held_from(sender)});
 }
 
 bool Resending::is_heard(int sender) {

@@ -51,8 +51,8 @@ class Resending {
   // Which synchronous sends to there are held, if a word has said that.
   std::optional<uint64_t> held(int receiver);
 
-  // ---- as a receiver: that, to a sender whose service cannot tell it. May throw bad_alloc.
-  void say_held(int sender, uint64_t held);
+  // ---- as a receiver: that, to a sender whom no service tells it any more. Anywhere. May throw bad_alloc.
+  void say_held(int sender);
   // It has heard all of them.
   bool is_heard(int sender);
 

@@ -32,7 +32,7 @@ static void sender(void) {
   for (int id = SENDS - 1; id >= 0; --id) {
     talk();
     for (int early = 0; early <= id; ++early) {
-      MPI_Test(&sends[early], &done, MPI_STATUS_IGNORE);
+      expect(MPI_Test(&sends[early], &done, MPI_STATUS_IGNORE) == MPI_SUCCESS, "failed before it is received");
       expect(!done, "complete before it is received");
     }
     MPI_Send(&word, 1, MPI_INT, 1, 22, MPI_COMM_WORLD);
