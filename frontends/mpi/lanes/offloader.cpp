@@ -212,8 +212,19 @@ bool Offloader::departed() {
 bool Offloader::drained() {
   const Inside inside;
   std::lock_guard lock(mutex_);
-  if (!active_.empty() || !loose_.empty()) return false;
+  const auto left = [](const Loose* operation) { return operation->waits_for_programs(); };
+  if (!active_.empty() || !std::all_of(loose_.begin(), loose_.end(), left)) return false;
   return std::all_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->adapter().idle(); });
+}
+
+void Offloader::leave() {
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  for (Loose* operation : loose_) {
+    operation->leave();
+    finish(*operation);
+  }
+  loose_.clear();
 }
 
 void Offloader::adopt(std::unique_ptr<Lane> lane) {

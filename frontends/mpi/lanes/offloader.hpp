@@ -55,8 +55,10 @@ class Offloader {
   // the others, who look for them.
   enum class AtEnd { look, answer };
   void progress_all(AtEnd task);
-  // Nothing under way any more.
+  // Nothing under way any more but what waits for programs.
   bool drained();
+  // Ends that.
+  void leave();
 
   // What stands behind a request, or nullptr. Lives as long as the request; hold() for longer.
   Requested* find(MPI_Request request) const { return requests_.find(request); }

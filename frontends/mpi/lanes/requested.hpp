@@ -56,6 +56,10 @@ struct Generalized : Requested {
 struct Loose : Generalized {
   // Moves it on without waiting. True: it has ended, with `error`. No native call is needed then to delete it.
   virtual bool advance() = 0;
+  // Only a program ends it, so that at the job's end, when no program does any more, nobody waits for it.
+  virtual bool waits_for_programs() const { return false; }
+  // Lets go of all it has.
+  virtual void leave() {}
 };
 
 inline MPI_Status* status_or(MPI_Status* given, MPI_Status* own) { return given == MPI_STATUS_IGNORE ? own : given; }

@@ -115,6 +115,7 @@ void Office::grant_to_all(bool near, bool far) {
 void Office::close() {
   turn_off();
   offloader.look_also({});
+  offloader.leave();
   const bool writes = resending.receives();
   resending.close();
   outbox.abandon();

@@ -32,6 +32,8 @@ class TicketSend : public Loose {
   int post(int to, int tag, MPI_Comm comm);
 
   bool advance() override;
+  bool waits_for_programs() const override { return is_there_; }
+  void leave() override { let_go(); }
   bool goes_beside_native() const override { return true; }
   int raise(int code) const override { return route_->raise(code); }
 

@@ -50,20 +50,23 @@ static int truncated(void) {
   return ok;
 }
 
-/* One that nobody looks at, one that was probed, one that was matched. */
-static int never(void) {
+/* One that was matched, one that was probed, one that nobody looks at. */
+static int never(int synchronous) {
   static unsigned char out[SHORT];
   MPI_Request sends[3];
   MPI_Message message;
   MPI_Status status;
   int count, ok;
-  for (int k = 0; k < 3; ++k) MPI_Isend(out, SHORT, MPI_BYTE, right_of, 3 - k, comm, &sends[k]);
-  MPI_Mprobe(left_of, 3, comm, &message, &status);
+  const int tag = synchronous ? 20 : 10;
+  for (int k = 0; k < 3; ++k)
+    (synchronous ? MPI_Issend : MPI_Isend)(out, SHORT, MPI_BYTE, right_of, tag + k, comm, &sends[k]);
+  MPI_Mprobe(left_of, tag, comm, &message, &status);
   MPI_Get_count(&status, MPI_BYTE, &count);
   ok = count == SHORT;
-  MPI_Probe(left_of, 2, comm, &status);
+  MPI_Probe(left_of, tag + 1, comm, &status);
   MPI_Get_count(&status, MPI_BYTE, &count);
-  MPI_Waitall(3, sends, MPI_STATUSES_IGNORE);
+  if (!synchronous) MPI_Waitall(3, sends, MPI_STATUSES_IGNORE);
+  for (int k = 0; synchronous && k < 3; ++k) MPI_Request_free(&sends[k]);
   return ok && count == SHORT;
 }
 
@@ -77,6 +80,7 @@ int main(int argc, char** argv) {
   left_of = (rank + size - 1) % size;
   report("received late", late());
   report("truncated", truncated());
-  report("never received", never());
+  report("never received", never(0));
+  report("never matched", never(1));
   return finish();
 }
