@@ -187,7 +187,7 @@ void Job::report_parting(const attach::Parting& parting, bool says) {
 
 void Job::warn_of_loss() const {
   say(settings_, LogLevel::warn,
-      "%s (messages that it carried fail, and whatever is called on an offloaded window; collectives are done again, "
+      "%s (whatever is called on an offloaded window fails; messages and collectives are done again, "
       "and all is native now). %s",
       loss_.problem.c_str(), loss_.cure.c_str());
 }

@@ -54,7 +54,8 @@ struct Generalized : Requested {
 
 // One that belongs to no lane: the offloader asks it in every round, under its lock.
 struct Loose : Generalized {
-  // Moves it on without waiting. True: it has ended, with `error`. No native call is needed then to delete it.
+  // Moves it on without waiting. True: it has ended, with `error`. No native call is needed then to delete it. Throws
+  // nothing.
   virtual bool advance() = 0;
   // Only a program ends it, so that at the job's end, when no program does any more, nobody waits for it.
   virtual bool waits_for_programs() const { return false; }

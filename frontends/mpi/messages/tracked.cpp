@@ -5,6 +5,8 @@
 #include "mpi/native/native.hpp"
 #include "mpi/recording/service_times.hpp"
 
+#include <exception>
+
 namespace offpath::mpi {
 
 // ---- sends
@@ -61,7 +63,11 @@ bool TicketSend::is_over() {
 }
 
 bool TicketSend::advance() {
-  if (!is_there_) is_there_ = is_over();
+  try {
+    if (!is_there_) is_there_ = is_over();
+  } catch (const std::exception&) {
+    return false;  // without memory: the next round tries again
+  }
   if (!is_there_ || (error == MPI_SUCCESS && !is_matched())) return false;
   if (recorded_ != recording::kUnrecorded) recording::record_service(recorded_, {&sending_.op, 1}, error);
   let_go();

@@ -3,22 +3,22 @@
  * before. One is probed while the service lives, one while it is stopped, one when its end is known. Argument: a folder. */
 #include "losing.h"
 
-enum { SENDS = 5, BEFORE = 0, MEANWHILE = 1, AFTERWARDS = 2, MATCHED = 3, NEVER_PROBED = 4 };
+enum { BEFORE, MEANWHILE, AFTERWARDS, MATCHED, NEVER_PROBED, SENDS, FREED = SENDS };
 
 /* Words both ways: whatever else was under way has had its time. */
 static void talk(void) {
   int word = 0;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 20; ++i) {
     MPI_Sendrecv_replace(&word, 1, MPI_INT, 1 - rank, 20, 1 - rank, 20, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     usleep(2000);
   }
 }
 
 static void sender(void) {
-  static unsigned char out[SENDS][BYTES];
-  MPI_Request sends[SENDS];
+  static unsigned char out[SENDS + 1][BYTES];
+  MPI_Request sends[SENDS + 1];
   int done, word;
-  for (int id = 0; id < SENDS; ++id) {
+  for (int id = 0; id <= SENDS; ++id) {
     if (id == MEANWHILE) {
       MPI_Recv(&word, 1, MPI_INT, 1, 21, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       stopped();
@@ -26,6 +26,7 @@ static void sender(void) {
     fill(out[id], rank, id);
     MPI_Issend(out[id], BYTES, MPI_BYTE, 1, id, MPI_COMM_WORLD, &sends[id]);
   }
+  MPI_Request_free(&sends[FREED]);
   posted();
   MPI_Recv(&word, 1, MPI_INT, 1, 21, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   /* In the order in which they are received. */
@@ -49,8 +50,9 @@ static void probe(int id) {
   expect(bytes == BYTES, "probed");
 }
 
+static unsigned char in[BYTES];
+
 static void receiver(void) {
-  static unsigned char in[BYTES];
   MPI_Message message;
   MPI_Request request;
   int word = 0;
@@ -61,6 +63,7 @@ static void receiver(void) {
   probe(MEANWHILE);
   for (int i = 0; i < 50; ++i) MPI_Iprobe(0, 30, MPI_COMM_WORLD, &word, MPI_STATUS_IGNORE), usleep(2000);
   probe(AFTERWARDS);
+  probe(FREED);
   MPI_Mprobe(0, MATCHED, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
   MPI_Send(&word, 1, MPI_INT, 0, 21, MPI_COMM_WORLD);
   for (int id = SENDS - 1; id >= 0; --id) {
@@ -83,5 +86,10 @@ int main(int argc, char** argv) {
   if (rank == 1) receiver();
   if (rank > 1) stopped(), posted();
   end("held");
+  /* The words about it are the last ones. */
+  if (rank == 1) {
+    MPI_Recv(in, BYTES, MPI_BYTE, 0, FREED, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!is_filled(in, BYTES, 0, FREED)) ++check_failures;
+  }
   return finish();
 }
