@@ -58,11 +58,18 @@ static void blocked_end(void) {
 static void freed_begin(void) {
   send(4, right_of, MPI_COMM_WORLD);
   send_synchronously(5, right_of);
-  for (int id = 4; id < 6; ++id) MPI_Request_free(&sends[id]);
+  fill(out[20], rank, 20);
+  MPI_Ssend_init(out[20], BYTES, MPI_BYTE, right_of, 20, MPI_COMM_WORLD, &sends[20]);
+  MPI_Start(&sends[20]);
+  send(21, right_of, MPI_COMM_WORLD);
+  receive(21, left_of, MPI_COMM_WORLD);
+  MPI_Request_free(&receives[21]);
+  for (int id = 20; id < 22; ++id) MPI_Request_free(&sends[id]), MPI_Request_free(&sends[id - 16]);
 }
 
 static void freed_end(void) {
   for (int id = 5; id > 3; --id) receive_now(id, "freed");
+  receive_now(20, "freed");
 }
 
 static void persistent_begin(void) {
@@ -188,5 +195,6 @@ int main(int argc, char** argv) {
   for (int part = 0; part < PARTS; ++part) parts[part].begin();
   posted();
   for (int part = 0; part < PARTS; ++part) parts[part].end(), end(parts[part].name);
-  return finish();
+  const int status = finish();
+  return is_filled(in[21], BYTES, left_of, 21) ? status : 1; /* the receive that was freed */
 }

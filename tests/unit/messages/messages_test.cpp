@@ -89,7 +89,9 @@ TEST(Ring, PayloadsDoNotOverlap) {
       } else if (!inside.empty()) {
         const size_t which = random() % inside.size();
         if (receiver.release(inside[which].stretch.begin, inside[which].stretch.end)) taken = receiver.taken();
+        EXPECT_TRUE(receiver.was_released(inside[which].stretch.begin));
         inside.erase(inside.begin() + static_cast<std::ptrdiff_t>(which));
+        for (const Payload& other : inside) ASSERT_FALSE(receiver.was_released(other.stretch.begin));
         if (inside.empty()) {
           EXPECT_EQ(receiver.taken(), taken);
         }
