@@ -98,8 +98,8 @@ exec "$@"
 
 
 def stopped_and_ended(s, ranks, program, *arguments, ended=None):
-    """The service is stopped, so that all messages posted then are under way when it is ended. `ended`: each rank has one of
-    its own, and loses it if it is among these."""
+    """The service is stopped, so that all messages posted then are under way when it is ended. `ended`: each rank has
+    one of its own, and loses it if it is among these."""
     changes = {**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": f"{s.folder}/stats.json",
                "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
     if program == "lost_messages":
