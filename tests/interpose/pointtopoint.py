@@ -158,6 +158,7 @@ def messages_lost(s):
 def messages_lost_kinds(s):
     """Whatever is done with them: freed, persistent, of types that are gone, received too short, never received."""
     stopped_and_ended(s, 3, "lost_messages")
+    stopped_and_ended(s, 3, "lost_messages", "leaving")
 
 
 def messages_lost_held(s):

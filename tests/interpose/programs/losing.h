@@ -69,7 +69,7 @@ static void begin(int* argc, char*** argv, int threads) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   right_of = (rank + 1) % size;
   left_of = (rank + size - 1) % size;
-  folder = (*argv)[1];
+  folder = (*argv)[*argc - 1];
 }
 
 #endif
