@@ -32,7 +32,9 @@ TEST(Told, KnowsWhatWasNotedInAnyOrder) {
       while (noted.contains(first_gap)) ++first_gap;
       if (i % 97 != 0) continue;
       for (uint64_t at = 0; at < 5000; ++at) {
-        if (exact || noted.contains(at) || at > *noted.rbegin()) ASSERT_EQ(told.has(at), noted.contains(at)) << at;
+        if (exact || noted.contains(at) || at > *noted.rbegin()) {
+          ASSERT_EQ(told.has(at), noted.contains(at)) << at;
+        }
       }
     }
     EXPECT_FALSE(told.has(order.size()));
@@ -80,8 +82,12 @@ TEST(Told, AddsWhatOthersHave) {
     const Told before = ours;
     ours.add(theirs);
     for (uint64_t at = 0; at < 4000; ++at) {
-      if (noted.contains(at)) ASSERT_TRUE(ours.has(at)) << at;
-      if (!before.has(at) && !theirs.has(at)) ASSERT_FALSE(ours.has(at)) << at;
+      if (noted.contains(at)) {
+        ASSERT_TRUE(ours.has(at)) << at;
+      }
+      if (!before.has(at) && !theirs.has(at)) {
+        ASSERT_FALSE(ours.has(at)) << at;
+      }
     }
   }
 }
