@@ -75,7 +75,8 @@ void KeptMessages::look_into(Matched& matched) {
   TicketBytes bytes;
   MPI_Status ignored;
   matched.held = *synchronous_of(length);
-  if (matched.held != 0) office.hold(matched.route->world_rank(matched.status.MPI_SOURCE), matched.held);
+  const int from = matched.route->world_rank(matched.status.MPI_SOURCE);
+  if (matched.held != 0 && !office.hold(from, matched.held)) matched.held = 0;
   if (native.Mrecv(bytes.data(), length, MPI_BYTE, &matched.message, &ignored) != MPI_SUCCESS) return;
   const auto ticket = read_ticket(office.mark(), bytes.data());
   if (ticket) native.Status_set_elements_x(&matched.status, MPI_BYTE, static_cast<MPI_Count>(ticket->bytes));

@@ -197,10 +197,10 @@ void Office::wish(int to, Outgoing& out, uint64_t bytes) {
 
 std::optional<Office::Sending> Office::start(int to, bool synchronous, const offpath_block_t& send,
                                              const offpath_layout_t* layouts, offpath_element_t element) {
-  if (broken()) return std::nullopt;
   Sending sending;
   sending.signal = std::make_unique<uint64_t>();
   std::lock_guard lock(mutex_);
+  if (broken()) return std::nullopt;  // as last_sends() promises
   Outgoing& out = outgoing_[to];
   take_grant(to, out);
   const uint64_t number = synchronous ? static_cast<uint64_t>(std::countr_one(out.synchronous)) + 1 : 0;
@@ -251,6 +251,11 @@ bool Office::received(int to, uint64_t synchronous) {
 void Office::forget(int to, uint64_t synchronous) {
   std::lock_guard lock(mutex_);
   outgoing_[to].synchronous &= ~bit_of(synchronous);
+}
+
+std::optional<uint64_t> Office::last_sends(int to) {
+  std::lock_guard lock(mutex_);
+  return broken() ? std::optional(outgoing_[to].synchronous) : std::nullopt;
 }
 
 int Office::code_of(offpath_status_t status) { return offloader.errors().code_for(status); }

@@ -62,6 +62,8 @@ class Office {
   bool received(int to, uint64_t synchronous);
   // Its number may be another one's.
   void forget(int to, uint64_t synchronous);
+  // The synchronous sends to there that are under way, as Entry, once no more will begin.
+  std::optional<uint64_t> last_sends(int to);
   // Of a status of the operation.
   static int code_of(offpath_status_t status);
   // No put is under way any more, or will ever end. Moves them on.
@@ -82,8 +84,9 @@ class Office {
   // The payload was taken out.
   void release(const Ticket& ticket);
   // A ticket of a synchronous send from there is about to be received by a probe: its sender knows when this returns. Waits
-  // for services; once one is lost for the sender, too. The other one: a receive has matched it, or it was none.
-  void hold(int from, uint64_t synchronous);
+  // for services; once one is lost for the sender, too. False: it is none. The other one: a receive has matched it, or it
+  // was none.
+  bool hold(int from, uint64_t synchronous);
   void let_go(int from, uint64_t synchronous);
   // Those that are held: as Entry.
   uint64_t held_from(int from);

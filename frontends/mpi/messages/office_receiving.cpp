@@ -52,25 +52,27 @@ void Office::release(const Ticket& ticket) {
 }
 
 // After a loss by words only: some puts would still arrive, and their sender would take the word for newer.
-void Office::hold(int from, uint64_t synchronous) {
+bool Office::hold(int from, uint64_t synchronous) {
+  if (broken() && !resending.may_come(from, bit_of(synchronous))) return false;
   offpath_op_t* told = nullptr;
   {
     std::lock_guard lock(mutex_);
     const auto in = incoming_.find(from);
-    if (in == incoming_.end()) return;  // it has no room here, and so no tickets
+    if (in == incoming_.end()) return false;  // it has no room here, and so no tickets
     in->second.holds = true;
     const uint64_t held = in->second.held |= bit_of(synchronous);
     if (!broken()) put(from, offsetof(Entry, held), &held, sizeof(held), &told);
   }
   const bool heard = told != nullptr && offpath_op_wait(told, UINT64_MAX) == OFFPATH_OK;
   offpath_op_free(told);
-  if (heard) return;
+  if (heard) return true;
   resending.say_held(from);
   const auto begin = std::chrono::steady_clock::now();
   for (Waiter waiter; !resending.is_heard(from) && !has_lost_process(from); waiter.pause()) {
-    if (std::chrono::steady_clock::now() - begin > job.settings().loss_timeout) return;
+    if (std::chrono::steady_clock::now() - begin > job.settings().loss_timeout) break;
     resending.listen();
   }
+  return true;
 }
 
 void Office::let_go(int from, uint64_t synchronous) {

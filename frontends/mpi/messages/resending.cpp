@@ -75,10 +75,14 @@ void Resending::take(int from, const Word& word) {
       break;
     case Said::held:
       held_[from] = word.held;
-      say(from, {.said = Said::heard});
+      if (const auto last = office.last_sends(from))
+        say(from, {.said = Said::heard, .held = *last, .last = true});
+      else
+        say(from, {.said = Said::heard});
       break;
     case Said::heard:
       --unheard_[from];
+      if (word.last) last_[from] = word.held;
       break;
   }
 }
@@ -133,6 +137,12 @@ void Resending::say_held(int sender) {
 bool Resending::is_heard(int sender) {
   std::lock_guard lock(mutex_);
   return unheard_[sender] == 0;
+}
+
+bool Resending::may_come(int sender, uint64_t held) {
+  std::lock_guard lock(mutex_);
+  const auto found = last_.find(sender);
+  return found == last_.end() || (found->second & held) != 0;
 }
 
 Again::Again(int receiver, const Ticket& ticket, const Payload& payload)

@@ -39,7 +39,8 @@ class Resending {
   struct Word {
     Said said;
     int tag = 0;        // wanted: of the message with the payload
-    uint64_t held = 0;  // held: as Office::Entry
+    uint64_t held = 0;  // held: as Office::Entry; heard: of the sends that are under way, if no others will be
+    bool last = false;  // heard: so it is
     Ticket ticket = {};
   };
   // May throw bad_alloc.
@@ -55,6 +56,8 @@ class Resending {
   void say_held(int sender);
   // It has heard all of them.
   bool is_heard(int sender);
+  // One of those may still come from there: as Office::Entry. After a loss it says once that no more begin.
+  bool may_come(int sender, uint64_t held);
 
  private:
   struct Receiving {
@@ -73,6 +76,7 @@ class Resending {
   std::unordered_map<uint64_t, Word> answers_;  // by signal
   std::unordered_map<int, uint64_t> held_;      // by receiver
   std::unordered_map<int, uint64_t> unheard_;   // by sender: so many words
+  std::unordered_map<int, uint64_t> last_;      // by sender: the last ones
 };
 
 // The memory of a message that may be sent again.

@@ -80,11 +80,27 @@ static void receiver(void) {
   }
 }
 
+/* Messages of the program's, as long as tickets of such sends are: a probe asks for them once, not each time. */
+static void look_alike(void) {
+  enum { MANY = 200 };
+  int word = 0;
+  const double begun = MPI_Wtime();
+  for (int i = 0; i < MANY && rank == 0; ++i) MPI_Send(in, 1025, MPI_BYTE, 1, 24, MPI_COMM_WORLD);
+  for (int i = 0; i < MANY && rank == 1; ++i) {
+    MPI_Probe(0, 24, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(in, 1025, MPI_BYTE, 0, 24, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  if (rank == 0) MPI_Recv(&word, 1, MPI_INT, 1, 25, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 1) MPI_Send(&word, 1, MPI_INT, 0, 25, MPI_COMM_WORLD);
+  expect(MPI_Wtime() - begun < 2, "probes were slow");
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv, MPI_THREAD_SINGLE);
   if (rank == 0) sender();
   if (rank == 1) receiver();
   if (rank > 1) stopped(), posted();
+  look_alike();
   end("held");
   /* The words about it are the last ones. */
   if (rank == 1) {
