@@ -35,9 +35,7 @@ bool Claim::settled() {
     office.resending.listen();
   }
   if (office.arrived(ticket_, payload_)) return true;
-  if (!broken_since_) broken_since_ = now;
-  const bool never =
-      now - *broken_since_ > job.settings().loss_timeout || office.has_lost_process(static_cast<int>(ticket_.sender));
+  const bool never = office.has_lost_process(static_cast<int>(ticket_.sender));
   if (never) code_ = Office::code_of(OFFPATH_ERR_PEER_LOST);
   return never;
 }

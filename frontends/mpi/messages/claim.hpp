@@ -37,7 +37,6 @@ class Claim {
   const std::byte* payload_;
   int code_ = MPI_SUCCESS;
   Clock::time_point next_look_{};
-  std::optional<Clock::time_point> broken_since_;
 };
 
 // What a receive that `status` is of has brought, if it is a ticket. Inside. May throw bad_alloc.

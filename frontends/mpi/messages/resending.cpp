@@ -146,7 +146,7 @@ bool Resending::may_come(int sender, uint64_t held) {
 }
 
 Again::Again(int receiver, const Ticket& ticket, const Payload& payload)
-    : receiver_(receiver), ticket_(ticket), payload_(payload), since_(std::chrono::steady_clock::now()) {
+    : receiver_(receiver), ticket_(ticket), payload_(payload) {
   office.resending.ask(receiver_, ticket_);
 }
 
@@ -159,8 +159,7 @@ std::optional<int> Again::advance() {
   }
   const std::optional<Resending::Word> answer = office.resending.answer(ticket_);
   if (!answer) {
-    const bool late = std::chrono::steady_clock::now() - since_ > job.settings().loss_timeout;
-    const bool never = late || office.has_lost_process(receiver_);
+    const bool never = office.has_lost_process(receiver_);
     return never ? std::optional(Office::code_of(OFFPATH_ERR_PEER_LOST)) : std::nullopt;
   }
   if (answer->said == Resending::Said::here) return MPI_SUCCESS;

@@ -13,7 +13,6 @@
 
 #include <mpi.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -101,7 +100,6 @@ class Again {
   int receiver_;
   const Ticket& ticket_;
   const Payload& payload_;
-  std::chrono::steady_clock::time_point since_;
   std::vector<std::byte> packed_;
   MPI_Request sent_ = MPI_REQUEST_NULL;
 };
