@@ -399,7 +399,7 @@ def test_advice_does_not_contradict_what_was_measured():
     shortest = [row for row in results["security"] if "512 KiB" in row["case"] and row["rate"] == "1 Gbit/s"]
     assert len(shortest) == 2 and all(row["host"] > 1.2 * row["auth"][0] for row in shortest)
     assert all(row["efficiency"] > 1.4 * row["host_efficiency"] for row in results["pt2pt"])
-    assert all(row["gain"] > 1.4 for row in results["halo3d"])
+    assert all(row["gain"] > 1.2 for row in results["halo3d"])
 
 
 @pytest.mark.machine
