@@ -10,7 +10,7 @@ constexpr uint64_t kKiB = 1024;
 
 constexpr uint64_t kNever = kUnlimitedBytes;
 constexpr double kMeasuredRate = 0.125;  // bytes per ns: where the rows come from
-constexpr double kMostSharedRate = 0.5;  // from there on nothing gains (docs/performance/policy.md)
+constexpr double kMostSharedRate = 0.45;  // from there on nothing gains (docs/performance/policy.md)
 
 struct Measured {
   Collective collective;
