@@ -78,6 +78,7 @@ bool Resting::rest() {
   const State state = state_.load(std::memory_order_acquire);
   if (state == State::off) return false;
   offpath_session_t* const session = state == State::on ? place_.session : nullptr;
+  if (session != nullptr && !needed()) return !place_.yields;
   const uint64_t ns = idleness.note_look();
   if (ns == 0) {
     idleness.note_events(session);
@@ -87,7 +88,6 @@ bool Resting::rest() {
     nap(ns);
     return idleness.note_rest(false, nullptr), true;
   }
-  if (!needed()) return !place_.yields;
   const bool interrupted = sleep_until_event(session, idleness.seen_events(), ns);
   return idleness.note_rest(interrupted, session), true;
 }
