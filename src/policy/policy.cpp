@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t kKiB = 1024;
 
 constexpr uint64_t kNever = kUnlimitedBytes;
-constexpr double kMeasuredRate = 0.125;  // bytes per ns: where the rows come from
+constexpr double kMeasuredRate = 0.125;   // bytes per ns: where the rows come from
 constexpr double kMostSharedRate = 0.45;  // from there on nothing gains (docs/performance/policy.md)
 
 struct Measured {
