@@ -174,6 +174,7 @@ void Offloader::look() {
 void Offloader::look_also(std::function<void()> look) {
   std::lock_guard lock(mutex_);
   also_ = std::move(look);
+  if (also_ == nullptr) return;
   if (!in_use_.exchange(true, std::memory_order_relaxed)) mover_.wake();
 }
 

@@ -45,7 +45,7 @@ class Offloader {
   bool holds_back() const { return holds_back_.load(std::memory_order_relaxed); }
   // Losses are to be looked for now, and other ranks to be answered. Until one operation was posted they never are.
   bool look_is_due() const;
-  // From now on; `look` is called whenever losses are looked for, Inside. May throw bad_alloc.
+  // From now on, or nothing more: `look` is called whenever losses are looked for, Inside. May throw bad_alloc.
   void look_also(std::function<void()> look);
   // At the end ranks that have left are no loss, and nobody waits for words that were not asked for.
   void look_no_more() { in_use_.store(false, std::memory_order_relaxed); }

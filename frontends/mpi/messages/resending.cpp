@@ -157,17 +157,17 @@ std::optional<int> Again::advance() {
     const int code = native.Test(&sent_, &sent, MPI_STATUS_IGNORE);
     return code != MPI_SUCCESS || sent != 0 ? std::optional(code) : std::nullopt;
   }
-  const std::optional<Resending::Word> answer = office.resending.answer(ticket_);
-  if (!answer) {
+  if (!answer_) answer_ = office.resending.answer(ticket_);
+  if (!answer_) {
     const bool never = office.has_lost_process(receiver_);
     return never ? std::optional(Office::code_of(OFFPATH_ERR_PEER_LOST)) : std::nullopt;
   }
-  if (answer->said == Resending::Said::here) return MPI_SUCCESS;
-  if (answer->said == Resending::Said::refused) return MPI_ERR_INTERN;
-  return send(*answer);
+  if (answer_->said == Resending::Said::here) return MPI_SUCCESS;
+  if (answer_->said == Resending::Said::refused) return MPI_ERR_INTERN;
+  return send();
 }
 
-std::optional<int> Again::send(const Resending::Word& wanted) {
+std::optional<int> Again::send() {
   const std::byte* bytes = nullptr;
   if (const auto run = as_run(*payload_.type, payload_.address, payload_.count)) {
     bytes = reinterpret_cast<const std::byte*>(run->address);
@@ -178,7 +178,7 @@ std::optional<int> Again::send(const Resending::Word& wanted) {
     if (code != MPI_SUCCESS) return code;
     bytes = packed_.data();
   }
-  const int code = office.resending.send(bytes, wanted, receiver_, &sent_);
+  const int code = office.resending.send(bytes, *answer_, receiver_, &sent_);
   return code == MPI_SUCCESS ? std::nullopt : std::optional(code);
 }
 

@@ -95,13 +95,14 @@ class Again {
   std::optional<int> advance();
 
  private:
-  std::optional<int> send(const Resending::Word& wanted);
+  std::optional<int> send();
 
   int receiver_;
   const Ticket& ticket_;
   const Payload& payload_;
   std::vector<std::byte> packed_;
   MPI_Request sent_ = MPI_REQUEST_NULL;
+  std::optional<Resending::Word> answer_;
 };
 
 }  // namespace offpath::mpi
