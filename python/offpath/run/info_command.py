@@ -124,6 +124,7 @@ def policy_text(table: policy_table.Table) -> str:
     lines = [f"{row['text']:<{width}}  # {row['source']}" for row in table.rows]
     lines += [
         "# Later rows win; what no row matches stays on the host. Sizes are all bytes that a rank sends or receives.",
+        "# Measured at 1 Gbit/s: where a job finds a network twice as fast they begin at twice the size, and so on.",
         "# A row without =ALGORITHM means, for a rank's part of at least so many bytes:",
     ]
     meanings: dict[str, list[str]] = {}
