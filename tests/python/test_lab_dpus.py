@@ -160,7 +160,7 @@ def late(cluster, work, place, *command):
         subprocess.run(["mpicc.openmpi", PROGRAMS / "late.c", "-o", work / "late"], check=True)
     for name in ("post", "end"):
         (work / name).unlink(missing_ok=True)
-    words = [str(ROOT / "offpath"), "run", "--dpus", "dpus.txt", "--policy", "ialltoall:64K-inf:dpu", *command]
+    words = [str(ROOT / "offpath"), "run", "--dpus", "dpus.txt", "--policy", "*:host,ialltoall:64K-inf:dpu", *command]
     env = os.environ | launchers.environment(cluster.plan) | {"OFFPATH_DEVICE_KEY_FILE": str(work / "KEY")}
     job = subprocess.Popen(
         cluster.inside(place, [*words, "./late", "post", "end"]), cwd=work, env=env, stdout=-3, stderr=-1, text=True

@@ -37,7 +37,7 @@ def copies_sent(lab, mpi, collective, rate, *options, **more):
     """How often each node has sent its part, over all operations; the program has compared every byte."""
     bench = paths().bench / mpi / "collectives"
     argv = [str(bench), "--verify", "--repeats", "2", "--warmup", "0", "--work-ns", "1000", "--sizes", str(BYTES)]
-    env = {"OFFPATH_POLICY": f"{collective}:0-inf:dpu=multicast", "OFFPATH_MULTICAST_RATE": rate} | more
+    env = {"OFFPATH_POLICY": f"*:host,{collective}:0-inf:dpu=multicast", "OFFPATH_MULTICAST_RATE": rate} | more
     before = link_bytes(lab.plan)
     argv += ["--collective", collective, *options]
     result = lab.mpirun(mpi, 1, argv, offload=True, env=env, timeout=LIMIT_S)

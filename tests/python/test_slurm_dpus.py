@@ -46,7 +46,9 @@ def test_metrics_of_the_first_ranks_node(cluster, built, tmp_path):
     """Behind srun, where its ranks are Slurm's; they are of that node's agent."""
     output = tmp_path / "out"
     output.touch()
-    step = srun("mpich", *OFFPATH, "--metrics", "0", "--", str(built / "signalled-mpich"))
+    # The room for messages would count, too.
+    words = [*OFFPATH, "--policy", "*:dpu,send:host", "--metrics", "0", "--", str(built / "signalled-mpich")]
+    step = srun("mpich", *words)
     job = cluster.batch(text(step), tmp_path, "-N2", "-n2", "--output=out", wait=False)
     until(lambda: output.read_text().count("ready") == 2, output.read_text)
     (url,) = re.findall(r"metrics at (\S+)\n", output.read_text())
