@@ -137,11 +137,12 @@ void Offloader::complete(PostedCall& operation) {
   finish(operation);
 }
 
+// Whoever sees that nothing needs attention hands its requests to the library at once, so that has to know before.
 void Offloader::finish(Generalized& operation) {
-  if (operation.error == MPI_SUCCESS) attention_.fetch_sub(1, std::memory_order_relaxed);
   operation.finished.store(true, std::memory_order_release);
   native.Grequest_complete(operation.request);
   operation.completed.store(true, std::memory_order_release);
+  if (operation.error == MPI_SUCCESS) attention_.fetch_sub(1, std::memory_order_release);
   release(operation);
 }
 

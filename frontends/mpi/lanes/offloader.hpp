@@ -27,7 +27,7 @@ namespace offpath::mpi {
 class Offloader {
  public:
   // Some operation is under way, or failed and not yet reported.
-  bool needs_attention() const { return attention_.load(std::memory_order_relaxed) != 0; }
+  bool needs_attention() const { return attention_.load(std::memory_order_acquire) != 0; }
   // Or a request of the library's is followed. If not, the waiting functions have nothing to do.
   bool has_requests() const { return needs_attention() || followed_.load(std::memory_order_acquire) != 0; }
 
