@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tags of what we send on a shadow communicator. MPI promises tags up to 32767.
+// Tags of what we send on communicators of our own. MPI promises tags up to 32767.
 #pragma once
 
 #include "mpi/calls/side.hpp"

@@ -2,6 +2,7 @@
 #include "mpi/messages/resending.hpp"
 
 #include "mpi/job/job.hpp"
+#include "mpi/lanes/tags.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/native/native.hpp"
 
@@ -10,8 +11,7 @@
 namespace offpath::mpi {
 namespace {
 
-constexpr int kWordTag = 1;
-constexpr int kFirstPayloadTag = 2;
+constexpr int kFirstPayloadTag = kWordTag + 1;
 constexpr uint64_t kPayloadTags = 16384;  // MPI promises tags up to 32767
 
 }  // namespace
