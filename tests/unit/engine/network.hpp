@@ -78,13 +78,14 @@ class Sockets : public Network {
   class End : public fabric::Fabric, public fabric::Receiver {
    public:
     End(Sockets& network, std::unique_ptr<fabric::tcp::Endpoint> fabric)
-        : network_(network), fabric_(std::move(fabric)) {
+        : network_(network), fabric_(std::move(fabric)), address_(fabric_->address()) {
       fabric_->set_receiver(this);
     }
     void die() { fabric_.reset(); }
     bool is_connecting() const { return fabric_ && fabric_->is_connecting(); }
     void set_receiver(fabric::Receiver* receiver) override { receiver_ = receiver; }
-    std::vector<uint8_t> address() const override { return fabric_ ? fabric_->address() : std::vector<uint8_t>(); }
+    // That of a dead one, too: two dead nodes are not one.
+    std::vector<uint8_t> address() const override { return address_; }
     base::Result<fabric::Peer> connect(fabric::Bytes address) override {
       if (fabric_) return fabric_->connect(address);
       return base::Status::error(OFFPATH_ERR_PEER_LOST, "this node is dead");
@@ -137,6 +138,7 @@ class Sockets : public Network {
    private:
     Sockets& network_;
     std::unique_ptr<fabric::tcp::Endpoint> fabric_;
+    const std::vector<uint8_t> address_;
     fabric::Receiver* receiver_ = nullptr;
   };
 
