@@ -38,6 +38,7 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
   const bool remote = op.kind == OpKind::remote;
   remote ? reap_unclaimed() : reap_orphans();
   submit_queued();
+  if (remote && op.window->keeps && (op.window->given_up || hopeless(op))) return post_kept(std::move(owned), out);
   if (op.in_sequence() || remote) {
     if (hopeless(op)) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
@@ -67,6 +68,16 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
   } else {
     remote ? unclaimed.push_back(std::move(owned)) : orphans.push_back(std::move(owned));
   }
+  return OFFPATH_OK;
+}
+
+// It is over at once.
+offpath_status_t offpath_session::post_kept(std::unique_ptr<offpath_op> op, offpath_op** out) {
+  op->sequence = op->window->shared().issued.fetch_add(1, std::memory_order_acq_rel);
+  op->window->keep(*op, false);
+  ++op->window->dropped;
+  op->status.store(OFFPATH_ERR_NOT_STARTED, std::memory_order_release);
+  if (out != nullptr) *out = op.release();
   return OFFPATH_OK;
 }
 
@@ -221,6 +232,7 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
       snprintf(op.result.text, sizeof(op.result.text), "memory of the task was freed while it was under way");
     }
     arena.release(op.record_offset, op.record.size());
+    if (op.kind == OpKind::remote) op.window->keep_if_lost(op, status);
     slot(op.slot).state.store(static_cast<uint32_t>(SlotState::free), std::memory_order_relaxed);
     by_slot[op.slot] = nullptr;
     free_slots.push_back(op.slot);
@@ -228,7 +240,7 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   } else {
     std::erase(queue, &op);
     if (op.kind == OpKind::remote) {
-      op.window->note_failure(status);
+      if (!op.window->keep_if_lost(op, status)) op.window->note_failure(status);
       ++op.window->dropped;
     }
   }

@@ -29,6 +29,7 @@ extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpa
   const bool is_short = !offpath::remote::locks(remote->kind) && remote->target_bytes <= OFFPATH_REMOTE_INLINE_BYTES;
   const bool flushed = out == nullptr || (remote->flags & OFFPATH_REMOTE_FLUSHED) != 0;
   op->lazy = flushed && is_short && window->issued() > window->completed();
+  if (offpath::remote::accumulates(remote->kind)) described.wanted.number = window->next_atomic(remote->target);
   encode(described.origin, described.wanted, described.data, op->record);
   return session.post(std::move(op), out);
 }

@@ -16,6 +16,7 @@
 #include "client/arena.hpp"
 #include "client/described.hpp"
 #include "client/heap.hpp"
+#include "client/kept.hpp"
 #include "client/mapping.hpp"
 #include "client/moved/moved.hpp"
 #include "client/notifier.hpp"
@@ -93,7 +94,22 @@ struct offpath_window {
   std::atomic<uint32_t> test_count{0};
   uint32_t unfinished = 0;
   bool destroyed = false;
+  // client/kept.hpp. Under the session's mutex, but for what is atomic.
+  bool keeps = false;
+  bool given_up = false;
+  std::atomic<bool> may_have_kept{false};
+  std::atomic<bool> all_over{false};  // the service is lost, and nothing of it is under way any more
+  std::vector<offpath::client::Kept> kept;
+  uint64_t journal = 0;           // arena offset; 0: there is none
+  std::vector<uint64_t> atomics;  // by target: so many were posted
 
+  void keep(offpath_op& op, bool may_be_done);
+  // Whether it has, as a loss has ended it and the window keeps those.
+  bool keep_if_lost(offpath_op& op, offpath_status_t status);
+  uint64_t next_atomic(uint32_t target) {
+    if (atomics.size() <= target) atomics.resize(target + 1);
+    return atomics[target]++;
+  }
   offpath::session::WindowRecord& shared() const;
   uint64_t issued() const { return shared().issued.load(std::memory_order_acquire); }
   uint64_t completed() const;
@@ -134,6 +150,7 @@ struct offpath_session {
   offpath_status_t post(std::unique_ptr<offpath_op> op, offpath_op** out);
   // Before anything is posted that names memory.
   void use_memory(const offpath::client::moved::Named& named);
+  offpath_status_t post_kept(std::unique_ptr<offpath_op> op, offpath_op** out);
   bool submit(offpath_op& op);  // false: no slot or no arena space now
   void ring();
   bool wake_worker();  // without the mutex, too
@@ -164,6 +181,8 @@ struct offpath_session {
   void free_late();
   void release_team(offpath_team* team);
   void release_window(offpath_window* window);
+  // Ends all of its operations whose end is known.
+  void settle_all(offpath_window& window);
 
   std::mutex mutex;
   offpath::base::Memfd segment;

@@ -2,9 +2,11 @@
 // Windows: opened and closed by the service while the caller waits, and their counters.
 #include "base/result.hpp"
 #include "client/session.hpp"
+#include "remote/journal.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 using offpath::base::ErrnoGuard;
 using offpath::base::Status;
@@ -14,6 +16,7 @@ using layout::OpKind;
 layout::WindowRecord& offpath_window::shared() const { return *session->at<layout::WindowRecord>(record); }
 
 uint64_t offpath_window::completed() const {
+  if (all_over.load(std::memory_order_acquire)) return issued();
   return shared().completed.load(std::memory_order_acquire) + dropped.load(std::memory_order_acquire);
 }
 
@@ -24,6 +27,7 @@ void offpath_window::note_failure(offpath_status_t status) const {
 
 void offpath_session::release_window(offpath_window* window) {
   arena.release(window->record, sizeof(layout::WindowRecord));
+  if (window->journal != 0) arena.release(window->journal, offpath::remote::journal_bytes(window->team->size));
   std::erase_if(windows, [&](const auto& owned) { return owned.get() == window; });
 }
 
@@ -59,7 +63,8 @@ offpath_status_t command(offpath_window& window, OpKind kind, const char* name, 
 
 Status create(offpath_team& team, const offpath_window_params_t& params, offpath_window** out) {
   const bool dynamic = (params.flags & OFFPATH_WINDOW_DYNAMIC) != 0;
-  if (params.struct_bytes != sizeof(params) || (params.flags & ~OFFPATH_WINDOW_DYNAMIC) != 0 ||
+  const uint32_t keeping = offpath::client::keeping_flag();
+  if (params.struct_bytes != sizeof(params) || (params.flags & ~(OFFPATH_WINDOW_DYNAMIC | keeping)) != 0 ||
       (params.base == nullptr && params.bytes > 0) || (dynamic && params.bytes > 0)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "offpath_window_create: flags %u with %llu bytes at %p are impossible",
                          params.flags, static_cast<unsigned long long>(params.bytes), params.base);
@@ -74,6 +79,9 @@ Status create(offpath_team& team, const offpath_window_params_t& params, offpath
     std::lock_guard lock(session.mutex);
     window->record = session.arena.allocate(sizeof(layout::WindowRecord));
     if (window->record == 0) return Status::error(OFFPATH_ERR_NO_MEMORY, "no room in the session segment for a window");
+    window->keeps = (params.flags & keeping) != 0;
+    // Without room for it what is atomic is lost with a service.
+    if (window->keeps) window->journal = session.arena.allocate(offpath::remote::journal_bytes(team.size));
     session.windows.push_back(std::move(owned));
   }
   layout::WindowRecord& record = window->shared();
@@ -81,6 +89,9 @@ Status create(offpath_team& team, const offpath_window_params_t& params, offpath
   record.base = reinterpret_cast<uint64_t>(params.base);
   record.bytes = params.bytes;
   record.flags = dynamic ? layout::kDynamicWindow : 0;
+  record.journal = window->journal;
+  record.journal_bytes = window->journal == 0 ? 0 : offpath::remote::journal_bytes(team.size);
+  if (window->journal != 0) memset(session.at<uint8_t>(window->journal), 0, sizeof(uint64_t));
   record.issued.store(0, std::memory_order_relaxed);
   record.completed.store(0, std::memory_order_relaxed);
   record.failure.store(0, std::memory_order_relaxed);
@@ -113,10 +124,21 @@ offpath_status_t flush_test(offpath_window& window, uint64_t issued) {
     if (++window.test_count % 1024 == 0) window.session->check_alive();
     advance(*window.session);
     const bool lost = window.session->lost;
+    if (lost && window.keeps) {
+      std::lock_guard lock(window.session->mutex);
+      window.session->settle_all(window);
+    }
     if (!is_complete()) return lost ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_IN_PROGRESS;
   }
   layout::Atomic32& failure = window.shared().failure;
-  if (failure.load(std::memory_order_acquire) == 0) return OFFPATH_OK;
+  const auto known = offpath::base::known_code(static_cast<int32_t>(failure.load(std::memory_order_acquire)));
+  if (known == OFFPATH_OK) return OFFPATH_OK;
+  // What was kept for that is nobody's failure yet.
+  if (window.keeps && (known == OFFPATH_ERR_PEER_LOST || known == OFFPATH_ERR_SERVICE_LOST)) {
+    window.may_have_kept.store(true, std::memory_order_release);
+    failure.store(0, std::memory_order_release);
+    return OFFPATH_OK;
+  }
   return offpath::base::known_code(static_cast<int32_t>(failure.exchange(0)));
 }
 

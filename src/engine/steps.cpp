@@ -14,8 +14,9 @@ using wire::Kind;
 using wire::Message;
 
 Status Operation::resolve(const Place& place, Location& out) const {
+  const std::shared_ptr<memory::Port>& memory = graph.memory != nullptr ? graph.memory : team->memory;
   if (place.layout == kClient) {
-    out = {team->memory, place.base + place.offset};
+    out = {memory, place.base + place.offset};
   } else if (place.layout == kScratch) {
     if (scratch == nullptr) {
       return Status::error(OFFPATH_ERR_NO_MEMORY, "the service has no %llu bytes for partial results",
@@ -23,7 +24,7 @@ Status Operation::resolve(const Place& place, Location& out) const {
     }
     out = {scratch, place.base + place.offset};
   } else if (place.layout < layouts.size()) {
-    out = {memory::make_strided(team->memory, place.base, layouts[place.layout]), place.offset};
+    out = {memory::make_strided(memory, place.base, layouts[place.layout]), place.offset};
   } else {
     return Status::error(OFFPATH_ERR_ARGUMENT, "a block names layout %u of %zu", place.layout, layouts.size());
   }

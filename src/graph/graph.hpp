@@ -192,6 +192,7 @@ class Graph {
   kernels::Reduction reduction;  // without an operator: what is moved are such elements, where that is known
   uint64_t scratch_bytes = 0;
   std::shared_ptr<memory::Port> scratch;  // where kScratch is; null: the engine provides it
+  std::shared_ptr<memory::Port> memory;   // where all else is; null: the member's
   // What the operation ends with when a pull brings fewer bytes than it should, or more; what came is handed on all the
   // same. OFFPATH_OK: blocks may be shorter.
   offpath_status_t shortfall = OFFPATH_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The bytes of a Wanted, little endian:
-//   u64 window, u64 offset, u64 bytes, u8 kind, u8 operator, u8 element, u8 0, u32 ranges (0: contiguous)
+//   u64 window, u64 offset, u64 bytes, u64 number, u8 kind, u8 operator, u8 element, u8 0, u32 ranges (0: contiguous)
 //   with ranges: u64 size, i64 extent, ranges x (i64 offset, u64 bytes)
 //   the data of short ones that send
 #include "base/bytes.hpp"
@@ -32,6 +32,7 @@ void encode(const Wanted& wanted, std::span<const uint8_t> data, std::vector<uin
   writer.number(wanted.window);
   writer.number(wanted.offset);
   writer.number(wanted.bytes);
+  writer.number(wanted.number);
   writer.number(static_cast<uint8_t>(wanted.kind));
   writer.number(static_cast<uint8_t>(wanted.reduction.op));
   writer.number(static_cast<uint8_t>(wanted.reduction.element));
@@ -59,6 +60,7 @@ base::Result<Decoded> decode(std::span<const uint8_t> body, Data data) {
   wanted.window = reader.number<uint64_t>();
   wanted.offset = reader.number<uint64_t>();
   wanted.bytes = reader.number<uint64_t>();
+  wanted.number = reader.number<uint64_t>();
   const auto kind = reader.number<uint8_t>();
   const auto op = reader.number<uint8_t>();
   const auto element = reader.number<uint8_t>();

@@ -20,7 +20,7 @@ namespace offpath::remote {
 inline constexpr uint64_t kInlineBytes = 1 << 10;  // of data that goes with a request, or with its answer
 inline constexpr uint32_t kMaxRanges = OFFPATH_REMOTE_RANGES_MAX;
 inline constexpr uint64_t kSignalBytes = 8;
-inline constexpr size_t kHeadBytes = 32, kLayoutBytes = 16, kRangeBytes = 16;
+inline constexpr size_t kHeadBytes = 40, kLayoutBytes = 16, kRangeBytes = 16;
 inline constexpr size_t kMaxBodyBytes = kHeadBytes + kLayoutBytes + kMaxRanges * kRangeBytes + kInlineBytes;
 
 struct Wanted {
@@ -29,6 +29,7 @@ struct Wanted {
   kernels::Reduction reduction;  // accumulates; of a compare and swap the element only; else what is_number(), if known
   uint64_t offset = 0;           // of the first element
   uint64_t bytes = 0;
+  uint64_t number = 0;  // of what is atomic: ascending among those of its origin at its target
   bool contiguous = true;
   memory::Layout layout;  // unless contiguous
 };

@@ -112,6 +112,8 @@ Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
       return open_window(slot);
     case OpKind::window_close:
       return close_window(index, slot);
+    case OpKind::window_give_up:
+      return give_up_window(index, slot);
     case OpKind::window_attach:
       return attach_memory(slot);
     case OpKind::window_detach:

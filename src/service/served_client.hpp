@@ -134,6 +134,9 @@ class ServedClient {
   // served_windows.cpp
   base::Status open_window(const session::Slot& slot);
   base::Status close_window(uint32_t index, const session::Slot& slot);
+  base::Status give_up_window(uint32_t index, const session::Slot& slot);
+  // Null: nothing is written down.
+  std::shared_ptr<remote::Journal> journal_for(const session::WindowRecord& record, uint32_t members) const;
   base::Status attach_memory(const session::Slot& slot);
   base::Status detach_memory(uint32_t index, const session::Slot& slot);
   void close_windows_of(uint64_t team);

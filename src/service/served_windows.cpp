@@ -23,12 +23,29 @@ Status ServedClient::open_window(const Slot& slot) {
   }
   const uint64_t id = record->id;
   const bool dynamic = (record->flags & session::kDynamicWindow) != 0;
-  const Status status = target_->open(id_, team_record, id, record->base, record->bytes, dynamic);
+  auto journal = journal_for(*record, team->second.topology.size());
+  const Status status = target_->open(id_, team_record, id, record->base, record->bytes, dynamic, std::move(journal));
   if (!status.ok()) return status;
   auto operations = std::make_shared<Operations>();
   operations->record = offset;
   windows_[offset] = {id, team_record, team->second.handle, team->second.topology.size(), std::move(operations)};
   return {};
+}
+
+// What lies on another machine is no use to the client when its DPU is lost.
+std::shared_ptr<remote::Journal> ServedClient::journal_for(const WindowRecord& record, uint32_t members) const {
+  const uint64_t at = record.journal, bytes = remote::journal_bytes(members);  // the client may change them
+  if (reflection_ != nullptr || at == 0 || at % 8 != 0 || record.journal_bytes < bytes) return nullptr;
+  uint8_t* const memory = view_.bytes_at(at, bytes);
+  if (memory == nullptr) return nullptr;
+  return std::make_shared<remote::Journal>(memory, members, view_.mapping());
+}
+
+Status ServedClient::give_up_window(uint32_t index, const Slot& slot) {
+  const auto found = windows_.find(slot.window);
+  if (found == windows_.end()) return no_window();
+  return target_->give_up(id_, found->second.team, found->second.id,
+                          [this, index] { view_.finish(index, OFFPATH_OK, session::Counted::no); });
 }
 
 Status ServedClient::close_window(uint32_t index, const Slot& slot) {

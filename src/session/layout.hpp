@@ -23,7 +23,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 15;
+inline constexpr uint32_t kVersion = 16;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -115,6 +115,8 @@ struct alignas(64) WindowRecord {
   uint64_t bytes;
   uint32_t flags;  // kDynamicWindow
   uint32_t reserved;
+  uint64_t journal;  // arena offset of what the service writes down of it (remote/journal.hpp); 0: nothing
+  uint64_t journal_bytes;
   Atomic64 issued;  // client: operations posted, those that wait for room included
   alignas(64) Atomic64 completed;
   Atomic32 failure;  // int32_t: offpath_status_t

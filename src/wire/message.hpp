@@ -51,7 +51,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 13;
+inline constexpr uint8_t kVersion = 14;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = base::kBlockLimitBytes;
 inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked

@@ -29,7 +29,7 @@ struct Remote : remote::testing::Raw {
   remote::testing::Body body;
   std::vector<std::pair<size_t, uint8_t>> bytes;
 };
-constexpr size_t kKindAt = 24, kOperatorAt = 25, kElementAt = 26;
+constexpr size_t kKindAt = 32, kOperatorAt = 33, kElementAt = 34;
 
 std::vector<uint8_t> encode(const Remote& remote) {
   remote::testing::Raw raw = remote;

@@ -2,6 +2,7 @@
 #include "ops/onesided/onesided.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace offpath::ops::onesided {
 namespace {
@@ -40,6 +41,7 @@ void pull_and_reduce(const Wanted& wanted, uint32_t origin, Place window, const 
   const Pieces pieces(wanted.bytes, tuning);
   const bool fetched = fetches(wanted.kind);
   std::vector<Buffers> buffers(std::min<uint64_t>(tuning.under_way, pieces.count));
+  uint32_t last = kNoStep;  // one after the other, as the journal counts
   for (Buffers& buffer : buffers) {
     buffer.data = graph.reserve_scratch(pieces.length);
     if (fetched) buffer.old = graph.reserve_scratch(pieces.length);
@@ -53,6 +55,7 @@ void pull_and_reduce(const Wanted& wanted, uint32_t origin, Place window, const 
     graph.order(buffer.reduced, pull);
     const uint32_t reduce = graph.reduce(here, data, here, bytes);
     graph.order(pull, reduce);
+    graph.order(std::exchange(last, reduce), reduce);
     if (fetched) {
       const uint32_t copy = graph.copy(here, graph::scratch_place(buffer.old), bytes);
       if (buffer.old_export != kNoStep) graph.order_after_taken(buffer.old_export, copy);

@@ -14,9 +14,13 @@ Locks::Outcome Locks::lock(uint32_t rank, bool exclusive, RequestId request) {
     waiting_.push_back({rank, exclusive, request});
     return Outcome::waits;
   }
+  hold(rank, exclusive);
+  return Outcome::granted;
+}
+
+void Locks::hold(uint32_t rank, bool exclusive) {
   holders_.insert(rank);
   held_exclusively_ = exclusive;
-  return Outcome::granted;
 }
 
 bool Locks::unlock(uint32_t rank) { return holders_.erase(rank) > 0; }
@@ -30,8 +34,7 @@ std::vector<RequestId> Locks::grant() {
   std::vector<RequestId> granted;
   while (!waiting_.empty() && free_for(waiting_.front().exclusive)) {
     const Waiting& next = waiting_.front();
-    holders_.insert(next.rank);
-    held_exclusively_ = next.exclusive;
+    hold(next.rank, next.exclusive);
     granted.push_back(next.request);
     waiting_.pop_front();
   }

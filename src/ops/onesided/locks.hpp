@@ -16,6 +16,9 @@ class Locks {
   enum class Outcome { granted, waits, refused };
   // Refused: the member holds it or waits for it already.
   Outcome lock(uint32_t rank, bool exclusive, graph::RequestId request);
+  // The member holds it already, whoever has granted it.
+  void hold(uint32_t rank, bool exclusive);
+  bool holds(uint32_t rank) const { return holders_.contains(rank); }
   // False: the member does not hold it.
   bool unlock(uint32_t rank);
   // The member is lost: it neither holds nor waits.

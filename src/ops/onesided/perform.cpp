@@ -5,8 +5,9 @@
 
 namespace offpath::ops::onesided {
 
-Perform::Perform(Wanted wanted, std::span<const uint8_t> data, const std::shared_ptr<memory::Port>& target, uint64_t at)
-    : wanted_(std::move(wanted)), data_(data) {
+Perform::Perform(Wanted wanted, std::span<const uint8_t> data, const std::shared_ptr<memory::Port>& target, uint64_t at,
+                 remote::Journal* journal)
+    : wanted_(std::move(wanted)), data_(data), journal_(journal) {
   memory = target;
   address = at;
   if (!wanted_.contiguous) {
@@ -20,6 +21,7 @@ Perform::Perform(Wanted wanted, std::span<const uint8_t> data, const std::shared
 
 const uint8_t* Perform::apply(const uint8_t* old) {
   const uint8_t* data = data_.data();
+  if (journal_ != nullptr && replies) journal_->note_fetched({old, bytes});
   if (wanted_.kind == OFFPATH_COMPARE_AND_SWAP) return memcmp(old, data + bytes, bytes) == 0 ? data : nullptr;
   if (!sends(wanted_)) return nullptr;
   if (wanted_.kind == OFFPATH_PUT) return data;

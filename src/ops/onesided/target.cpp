@@ -10,6 +10,7 @@ namespace offpath::ops::onesided {
 using base::Status;
 using graph::Answer;
 using graph::ClientId;
+using graph::Graph;
 using graph::RequestId;
 
 namespace {
@@ -19,6 +20,12 @@ using Ull = unsigned long long;  // for printf
 Answer no_window() {
   return Answer::reply(
       Status::error(OFFPATH_ERR_RANGE, "a one-sided operation on a window that is not open. Open it first"));
+}
+
+Answer given_up() {
+  return Answer::reply(Status::error(OFFPATH_ERR_PEER_LOST,
+                                     "the target serves its part of the window itself, as a "
+                                     "service was lost"));
 }
 
 Status unknown_window(uint64_t window) {
@@ -42,12 +49,14 @@ size_t Target::KeyHash::operator()(const Key& key) const {
 
 // ---- windows ----------------------------------------------------------------------------------------------------
 
-Status Target::open(ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes, bool dynamic) {
+Status Target::open(ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes, bool dynamic,
+                    std::shared_ptr<remote::Journal> journal) {
   if (window == UINT64_MAX)  // where requests that are no one-sided operations say so
     return Status::error(OFFPATH_ERR_ARGUMENT, "no window can have the id 2^64 - 1. Give it another one");
   auto opened = std::make_shared<Window>();
   opened->dynamic = dynamic;
   opened->base = dynamic ? 0 : base;
+  opened->journal = std::move(journal);
   if (bytes > 0 && (dynamic || !opened->regions.add(base, bytes))) return bad_region(base, bytes);
   if (windows_.try_emplace({client, team, window}, std::move(opened)).second) return {};
   return Status::error(OFFPATH_ERR_ARGUMENT, "window %llu is open already. Give each window of a team its own id",
@@ -59,10 +68,24 @@ Status Target::close(ClientId client, uint64_t team, uint64_t id, Released relea
   if (found == windows_.end()) return unknown_window(id);
   const std::shared_ptr<Window> window = found->second;
   windows_.erase(found);
-  for (const Asked& asked : std::exchange(window->waiting, {})) answer_(asked.request, no_window());
-  for (const RequestId request : window->locks.give_up()) answer_(request, no_window());
-  window->regions.remove_all(std::move(released));
+  refuse_all(*window, std::move(released));
   return {};
+}
+
+Status Target::give_up(ClientId client, uint64_t team, uint64_t id, Released released) {
+  const auto found = windows_.find({client, team, id});
+  if (found == windows_.end()) return unknown_window(id);
+  const std::shared_ptr<Window> window = found->second;
+  window->given_up = true;
+  refuse_all(*window, std::move(released));
+  return {};
+}
+
+void Target::refuse_all(Window& window, Released released) {
+  const Answer refusal = window.given_up ? given_up() : no_window();
+  for (const Asked& asked : std::exchange(window.waiting, {})) answer_(asked.request, Answer::reply(refusal.status));
+  for (const RequestId request : window.locks.give_up()) answer_(request, Answer::reply(refusal.status));
+  window.regions.remove_all(std::move(released));
 }
 
 Target::Window* Target::find_dynamic(const Key& key) {
@@ -109,6 +132,7 @@ Answer Target::on_request(ClientId client, uint64_t team, uint32_t from, Request
   const auto found = windows_.find({client, team, wanted.window});
   if (found == windows_.end()) return no_window();
   const std::shared_ptr<Window> window = found->second;
+  if (window->given_up) return given_up();
   if (locks(wanted.kind)) return lock(*window, from, request, wanted.kind);
   Asked asked{request, from, std::move(wanted), decoded->data, memory};
   if (!accumulates(asked.wanted.kind) || (!window->lane_busy && window->waiting.empty())) {
@@ -145,7 +169,7 @@ class Target::Short : public Perform {
         target_(target),
         working_(std::move(working)),
         data_(std::move(asked.kept)) {}
-  void on_ended() override { target_.end(working_.client, working_); }
+  void on_ended() override { target_.end(working_.client, working_, {}); }
 
  private:
   Target& target_;
@@ -169,11 +193,14 @@ Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, Ask
         static_cast<Ull>(wanted.bytes), static_cast<Ull>(wanted.offset)));
   }
   if (wanted.bytes == 0) return Answer::reply({});
+  remote::Journal* const journal = note_begin(*window, asked);
   if (is_short(wanted) && asked.memory->prompt()) {  // at once, so nothing comes in between
-    Perform update(std::move(asked.wanted), asked.data, asked.memory, address);
-    return graph::carry_out(update);
+    Perform update(std::move(asked.wanted), asked.data, asked.memory, address, journal);
+    Answer answer = graph::carry_out(update);
+    if (journal != nullptr && answer.status.ok()) journal->end();
+    return answer;
   }
-  Working working{client, window, {}, accumulates(wanted.kind), signals(wanted.kind)};
+  Working working{client, window, {}, accumulates(wanted.kind), signals(wanted.kind), journal};
   window->lane_busy |= working.in_lane;
   for (const auto& [base, region] : regions) {
     region->hold();
@@ -184,7 +211,17 @@ Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, Ask
     return Answer::apply(std::make_shared<Short>(*this, std::move(working), std::move(asked), address));
   }
   working_[asked.request] = std::move(working);
-  return Answer::run(expand_target(wanted, asked.from, address));
+  Graph graph = expand_target(wanted, asked.from, address);
+  if (journal != nullptr) graph.memory = window->journaled;
+  return Answer::run(std::move(graph));
+}
+
+remote::Journal* Target::note_begin(Window& window, Asked& asked) {
+  if (window.journal == nullptr || !accumulates(asked.wanted.kind) || !asked.memory->prompt()) return nullptr;
+  if (window.journaled == nullptr) window.journaled = remote::make_journaled(asked.memory, window.journal);
+  asked.memory = window.journaled;
+  window.journal->begin(asked.from, asked.wanted.number);
+  return window.journal.get();
 }
 
 void Target::on_answered(ClientId client, uint64_t team, RequestId request, const Status& status) {
@@ -200,13 +237,20 @@ void Target::on_answered(ClientId client, uint64_t team, RequestId request, cons
   const Working ended = std::move(found->second);
   working_.erase(found);
   if (ended.signals && status.ok()) tell_(client);
-  end(client, ended);
+  end(client, ended, status);
 }
 
-void Target::end(ClientId client, const Working& ended) {
+void Target::end(ClientId client, const Working& ended, const Status& status) {
+  Window& window = *ended.window;
+  const bool well = status.ok();
+  if (ended.journal != nullptr && well) ended.journal->end();
+  // A part of it is there, and its origin will ask the client how much: nothing atomic may come in between.
+  const bool cut = ended.journal != nullptr && !well && ended.journal->is_begun() && !window.given_up;
+  const bool by_loss = status.code() != OFFPATH_ERR_MEMORY_FAULT && status.code() != OFFPATH_ERR_ARGUMENT;
+  window.given_up |= cut && by_loss;
   for (const auto& region : ended.regions) region->let_go();
   if (!ended.in_lane) return;
-  ended.window->lane_busy = false;
+  window.lane_busy = false;
   use_lane(client, ended.window);
 }
 
@@ -215,7 +259,7 @@ void Target::use_lane(ClientId client, const std::shared_ptr<Window>& window) {
     Asked next = std::move(window->waiting.front());
     window->waiting.pop_front();
     const RequestId request = next.request;
-    answer_(request, begin(client, window, std::move(next)));
+    answer_(request, window->given_up ? given_up() : begin(client, window, std::move(next)));
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "ops/onesided/locks.hpp"
 #include "ops/onesided/regions.hpp"
+#include "remote/journal.hpp"
 
 #include <deque>
 #include <unordered_map>
@@ -31,8 +32,11 @@ class Target : public graph::Responder {
   // Windows of a client in one of its teams (its context). Errors: OFFPATH_ERR_ARGUMENT. What is closed or detached is
   // refused to all that comes later; `released` is called, perhaps at once, when nothing of before works on it any
   // more. Not after remove_client().
-  base::Status open(graph::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes,
-                    bool dynamic);
+  // `journal`: where what is atomic is written down if the client's memory is prompt; may be null.
+  base::Status open(graph::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes, bool dynamic,
+                    std::shared_ptr<remote::Journal> journal = nullptr);
+  // The client serves it itself from then on: all that comes later is refused as by a lost member, until close().
+  base::Status give_up(graph::ClientId client, uint64_t team, uint64_t window, Released released);
   base::Status close(graph::ClientId client, uint64_t team, uint64_t window, Released released);
   base::Status attach(graph::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes);
   base::Status detach(graph::ClientId client, uint64_t team, uint64_t window, uint64_t base, Released released);
@@ -70,8 +74,11 @@ class Target : public graph::Responder {
     bool dynamic = false;
     Regions regions;
     Locks locks;
-    bool lane_busy = false;     // a graph accumulates
-    std::deque<Asked> waiting;  // accumulates, until the lane is free
+    std::shared_ptr<remote::Journal> journal;
+    std::shared_ptr<memory::Port> journaled;  // the client's memory through it
+    bool given_up = false;                    // or what is atomic is, as a loss has left a part of one behind
+    bool lane_busy = false;                   // a graph accumulates
+    std::deque<Asked> waiting;                // accumulates, until the lane is free
   };
   // A graph or an update under way.
   struct Working {
@@ -80,14 +87,18 @@ class Target : public graph::Responder {
     std::vector<std::shared_ptr<Region>> regions;
     bool in_lane;
     bool signals = false;
+    remote::Journal* journal = nullptr;  // it is written down
   };
   class Short;
   using Windows = std::unordered_map<Key, std::shared_ptr<Window>, KeyHash>;
 
   Window* find_dynamic(const Key& key);
+  void refuse_all(Window& window, Released released);
   graph::Answer lock(Window& window, uint32_t from, graph::RequestId request, offpath_remote_kind_t kind);
   graph::Answer begin(graph::ClientId client, const std::shared_ptr<Window>& window, Asked asked);
-  void end(graph::ClientId client, const Working& ended);
+  // Writes it down, if it is atomic and the window has a journal; its memory is the journal's then.
+  static remote::Journal* note_begin(Window& window, Asked& asked);
+  void end(graph::ClientId client, const Working& ended, const base::Status& status);
   void use_lane(graph::ClientId client, const std::shared_ptr<Window>& window);
   void grant_locks(Window& window);
 

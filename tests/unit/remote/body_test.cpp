@@ -73,10 +73,12 @@ TEST(RemoteBody, IsWhatWasEncoded) {
 TEST(RemoteBody, GoldenBytes) {
   Body wanted = good(OFFPATH_ACCUMULATE, 8, false);
   wanted.data = {1, 2, 3, 4, 5, 6, 7, 8};
+  wanted.number = 0x0102030405060708;
   const std::vector<uint8_t> expected = {
       0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,                          // window
       24,   0,    0,    0,    0,    0,    0,    0,                             // offset
       8,    0,    0,    0,    0,    0,    0,    0,                             // bytes
+      8,    7,    6,    5,    4,    3,    2,    1,                             // number
       3,    1,    4,    0,    2,    0,    0,    0,                             // kind, operator, element, 0, ranges
       8,    0,    0,    0,    0,    0,    0,    0,                             // size
       16,   0,    0,    0,    0,    0,    0,    0,                             // extent
@@ -158,7 +160,7 @@ TEST(RemoteBody, ImpossibleValuesAreRefused) {
 
 // Numbers that the enumerations cannot even hold.
 TEST(RemoteBody, BytesThatAreNoEnumeratorsAreRefused) {
-  constexpr size_t kKindAt = 24, kElementAt = 26;
+  constexpr size_t kKindAt = 32, kElementAt = 34;
   for (size_t at = kKindAt; at <= kElementAt; ++at) {
     for (const uint8_t wild : {32, 200, 255}) {
       auto body = encode(good(OFFPATH_ACCUMULATE));

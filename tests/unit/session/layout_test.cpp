@@ -22,7 +22,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 15U);
+  EXPECT_EQ(kVersion, 16U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -40,7 +40,7 @@ TEST(Layout, Enumerations) {
   constexpr std::pair<const char*, uint32_t> kKinds[] = {
       {"none", 0},         {"team_create", 1},   {"team_destroy", 2},  {"collective", 3}, {"window_open", 4},
       {"window_close", 5}, {"window_attach", 6}, {"window_detach", 7}, {"remote", 8},     {"program", 9},
-      {"function", 10},    {"task", 11},         {"task_cancel", 12},  {"gate", 13}};
+      {"function", 10},    {"task", 11},         {"task_cancel", 12},  {"gate", 13},      {"window_give_up", 14}};
   size_t at = 0;
 #define OFFPATH_OP_KIND(name, number, does, forms, about)            \
   ASSERT_LT(at, std::size(kKinds));                                  \
@@ -169,7 +169,9 @@ TEST(Layout, RecordOfAWindow) {
   EXPECT_AT(WindowRecord, base, 8);
   EXPECT_AT(WindowRecord, bytes, 16);
   EXPECT_AT(WindowRecord, flags, 24);
-  EXPECT_AT(WindowRecord, issued, 32);
+  EXPECT_AT(WindowRecord, journal, 32);
+  EXPECT_AT(WindowRecord, journal_bytes, 40);
+  EXPECT_AT(WindowRecord, issued, 48);
   EXPECT_AT(WindowRecord, completed, 64);
   EXPECT_AT(WindowRecord, failure, 72);
   EXPECT_EQ(sizeof(WindowRecord), 128U);

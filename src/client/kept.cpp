@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/kept.hpp"
+
+#include "client/session.hpp"
+#include "remote/journal.hpp"
+
+#include <algorithm>
+#include <utility>
+
+using offpath::session::OpKind;
+
+namespace {
+constexpr uint32_t kKeeps = uint32_t{1} << 31;
+}
+
+void offpath_window::keep(offpath_op& op, bool may_be_done) {
+  kept.push_back({op.sequence, may_be_done, std::move(op.record)});
+  op.record.clear();
+  may_have_kept.store(true, std::memory_order_release);
+}
+
+bool offpath_window::keep_if_lost(offpath_op& op, offpath_status_t status) {
+  const bool is_lost =
+      status == OFFPATH_ERR_SERVICE_LOST || status == OFFPATH_ERR_PEER_LOST || status == OFFPATH_ERR_NOT_STARTED;
+  if (keeps && is_lost) keep(op, status != OFFPATH_ERR_NOT_STARTED);
+  return keeps && is_lost;
+}
+
+// Each may end others' waiting in the queue, and takes itself out of the lists.
+void offpath_session::settle_all(offpath_window& window) {
+  for (offpath_op* op : by_slot) {
+    if (op != nullptr && op->window == &window && op->kind == OpKind::remote) settle(*op);
+  }
+  const std::vector<offpath_op*> waiting(queue.begin(), queue.end());
+  for (offpath_op* op : waiting) {
+    const bool ends = op->window == &window && op->kind == OpKind::remote && (lost || window.given_up);
+    if (ends) finish(*op, OFFPATH_ERR_NOT_STARTED);
+  }
+  reap_unclaimed();
+  if (lost) {
+    window.may_have_kept.store(true, std::memory_order_release);
+    window.all_over.store(true, std::memory_order_release);
+  }
+}
+
+namespace offpath::client {
+
+uint32_t keeping_flag() { return kKeeps; }
+
+// What the service says of a failure comes before it counts the operation as completed.
+bool may_have_kept(const offpath_window_t* window) {
+  return window->may_have_kept.load(std::memory_order_acquire) || window->session->lost ||
+         window->shared().failure.load(std::memory_order_acquire) != 0;
+}
+
+std::vector<Kept> take_kept(offpath_window_t* window) {
+  offpath_session& session = *window->session;
+  session.check_alive();
+  std::lock_guard lock(session.mutex);
+  session.settle_all(*window);
+  std::vector<Kept> kept = std::exchange(window->kept, {});
+  std::sort(kept.begin(), kept.end(), [](const Kept& one, const Kept& other) { return one.sequence < other.sequence; });
+  return kept;
+}
+
+offpath_status_t give_up(offpath_window_t* window, offpath_op_t** op) {
+  *op = nullptr;
+  offpath_session& session = *window->session;
+  std::lock_guard lock(session.mutex);
+  window->given_up = true;
+  session.settle_all(*window);
+  if (session.lost) return OFFPATH_ERR_SERVICE_LOST;
+  auto owned = std::make_unique<offpath_op>();
+  owned->session = &session;
+  owned->team = window->team;
+  owned->window = window;
+  owned->kind = OpKind::window_give_up;
+  owned->name = "giving up of a window";
+  return session.post(std::move(owned), op);
+}
+
+uint64_t sequence_of(const offpath_op_t* op) { return op->sequence; }
+
+std::span<uint8_t> journal_of(const offpath_window_t* window) {
+  const session::WindowRecord& record = window->shared();
+  if (window->journal == 0) return {};
+  return {window->session->at<uint8_t>(window->journal), record.journal_bytes};
+}
+
+}  // namespace offpath::client
