@@ -4,13 +4,14 @@
 import json
 import sqlite3
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import assert_one_line_error, offpath
 from offpath.base.paths import paths
 from offpath.launch import memory, policy_table
 
-JOB = memory.Job("here, 2 cores", "/opt/program (7 bytes)", "mpirun -np 2")
+JOB = memory.Job("a processor, 2 cores", "program", "mpirun -n 2")
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +28,12 @@ def learned(path="host", turns=1000, host_ns=10, dpu_ns=20, why="adapted"):
 
 
 def rank(**ranges):
-    return {"learned": {f"ialltoall:{sizes.replace('_', '-')}:nodes=2": entry for sizes, entry in ranges.items()}}
+    return {
+        "learned": {
+            f"ialltoall:{sizes.replace('_', '-')}:nodes=2": entry
+            for sizes, entry in ranges.items()
+        }
+    }
 
 
 def built():
@@ -38,7 +44,13 @@ def built():
 def test_what_is_believed():
     ranks = [
         {},
-        rank(**{"1M_2M": learned("dpu", turns=50), "2M_4M": learned(turns=31), "4M_8M": learned(dpu_ns=0)}),
+        rank(
+            **{
+                "1M_2M": learned("dpu", turns=50),
+                "2M_4M": learned(turns=31),
+                "4M_8M": learned(dpu_ns=0),
+            }
+        ),
         rank(**{"1M_2M": learned("host", turns=60), "8M_16M": learned(why="lost")}),
     ]
     (one,) = memory.learned_of(ranks)
@@ -52,22 +64,105 @@ def test_a_later_run_starts_from_it():
     memory.keep(JOB, [rank(**{"1M_2M": learned("dpu")})])  # found anew
     assert memory.rows(JOB) == "ialltoall:1M-2M:nodes=2:dpu,ialltoall:2M-4M:nodes=2:dpu"
     for other in (
-        memory.Job("there, 2 cores", JOB.program, JOB.launch),
-        memory.Job(JOB.machine, "/opt/program (8 bytes)", JOB.launch),
-        memory.Job(JOB.machine, JOB.program, "mpirun -np 4"),
+        memory.Job("another, 2 cores", JOB.program, JOB.launch),
+        memory.Job(JOB.machine, "other", JOB.launch),
+        memory.Job(JOB.machine, JOB.program, "mpirun -n 4"),
     ):
         assert memory.rows(other) is None
 
 
-def test_a_job_is_known_by_its_program_and_launch():
+def test_a_job_is_known_by_its_program_and_ranks(tmp_path, monkeypatch):
     for mpi in ("openmpi", "mpich"):
-        job = memory.job_of([f"mpirun.{mpi}", "-np", "2", sys.executable, "x.py"])
-        assert job.launch == f"mpirun.{mpi} -np 2"
-        assert job.program.endswith(" bytes)") and "python" in job.program
-    assert memory.job_of([sys.executable, "x.py"]).launch == ""
+        job = memory.job_of(
+            [f"mpirun.{mpi}", "-np", "2", sys.executable, "-u", "x.py", "2"]
+        )
+        assert job.launch == f"mpirun.{mpi} -n 2"
+        assert job.program == f"{Path(sys.executable).name} x.py"
+    here = memory.job_of(["./solver", "input"])
+    assert (here.launch, here.program) == ("", "solver")
+    # Another build elsewhere, and other hosts, are the same job; another cluster is not.
+    assert memory.job_of([str(tmp_path / "solver")]) == here
+    hosts = [
+        memory.job_of(["srun", "-n4", "-w", host, "sh", "x"]).launch
+        for host in ("a", "b")
+    ]
+    assert hosts == ["srun -n 4", "srun -n 4"]
+    assert memory.job_of(["srun", "--ntasks=4", "sh", "x"]).launch == "srun -n 4"
+    monkeypatch.setenv("SLURM_NTASKS", "8")
+    assert memory.job_of(["srun", "sh", "x"]).launch == "srun -n 8"
+    monkeypatch.setenv("SLURM_CLUSTER_NAME", "east")
+    assert memory.job_of(["./solver"]).machine == f"{here.machine}, east"
 
 
-@pytest.mark.parametrize("content", (b"no database at all, but long enough to be looked at" * 40, None))
+def test_it_is_believed_for_some_months():
+    memory.keep(JOB, [rank(**{"1M_2M": learned(), "2M_4M": learned()})])
+    with sqlite3.connect(memory.file()) as database:
+        database.execute(
+            "UPDATE practice SET seen = datetime('now', '-200 days') WHERE range LIKE '%:1M-2M:%'"
+        )
+    database.close()
+    built()
+    assert memory.rows(JOB) == "ialltoall:2M-4M:nodes=2:host"
+    memory.keep(JOB, [rank(**{"4M_8M": learned()})])
+    assert len(memory.practices()) == 2
+
+
+def test_what_an_older_release_has_learned_is_forgotten(capsys):
+    memory.file().parent.mkdir()
+    with sqlite3.connect(memory.file()) as database:
+        database.execute("CREATE TABLE practice (machine TEXT)")
+        database.execute("PRAGMA user_version = 1")
+    database.close()
+    memory.keep(JOB, [rank(**{"1M_2M": learned()})])
+    assert len(memory.practices()) == 1 and capsys.readouterr().err == ""
+
+
+def test_practices_go_from_one_to_another_and_to_a_site(tmp_path, monkeypatch, capsys):
+    built()
+    memory.keep(JOB, [rank(**{"1M_2M": learned("host"), "2M_4M": learned("host")})])
+    sent = tmp_path / "practices.json"
+    assert "2 written" in offpath("policy", "export", str(sent)).stderr
+    assert "0 taken" in offpath("policy", "import", str(sent)).stderr
+    said = json.loads(sent.read_text())
+    said["practices"][0] |= {"path": "dpu", "seen": "9999-01-01 00:00:00"}
+    sent.write_text(json.dumps(said))
+    assert "1 taken" in offpath("policy", "import", str(sent)).stderr
+    changed, other = (each["range"] for each in said["practices"])
+    assert f"{changed}:dpu" in memory.rows(JOB) and f"{other}:host" in memory.rows(JOB)
+
+    # A site's: any program of any launch; the user's own come first.
+    offpath("policy", "forget")
+    monkeypatch.setattr(memory, "SITE_FILE", sent)
+    said["practices"][0] |= {"program": "*", "launch": "*"}
+    sent.write_text(json.dumps(said))
+    stranger = memory.Job(JOB.machine, "another", "")
+    assert memory.rows(stranger) == f"{changed}:dpu"
+    assert memory.rows(memory.Job("other processor", "another", "")) is None
+    memory.keep(stranger, [{"learned": {changed: learned("host")}}])
+    assert memory.rows(stranger) == f"{changed}:host"
+    sent.write_text("{}")
+    assert memory.rows(stranger) == f"{changed}:host"
+    assert str(sent) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content",
+    ("", "[]", '{"format": 1, "practices": []}', '{"format": 2, "practices": [{}]}'),
+)
+def test_what_holds_no_practices_is_one_line(tmp_path, content):
+    file = tmp_path / "x.json"
+    file.write_text(content)
+    assert_one_line_error(offpath("policy", "import", str(file)), str(file))
+    assert_one_line_error(offpath("policy", "import", str(tmp_path / "none")), "none")
+    assert_one_line_error(
+        offpath("policy", "export", str(tmp_path / "no" / "x.json")),
+        "cannot be written",
+    )
+
+
+@pytest.mark.parametrize(
+    "content", (b"no database at all, but long enough to be looked at" * 40, None)
+)
 def test_a_damaged_or_foreign_database_is_one_line(content, capsys):
     file = memory.file()
     file.parent.mkdir()
@@ -96,10 +191,12 @@ def test_rows_that_the_ranks_would_refuse_are_left_out(capsys):
 def test_list_and_forget():
     assert json.loads(offpath("policy", "list", "--json").stdout) == []
     memory.keep(JOB, [rank(**{"1M_2M": learned(), "2M_4M": learned()})])
-    memory.keep(memory.Job(JOB.machine, "/opt/other (1 bytes)", ""), [rank(**{"1M_2M": learned()})])
+    memory.keep(memory.Job(JOB.machine, "other", ""), [rank(**{"1M_2M": learned()})])
     shown = json.loads(offpath("policy", "list", "--json").stdout)
     assert len(shown) == 3
-    assert {"program", "range", "path", "host_ns", "dpu_ns", "turns", "seen"} <= set(shown[0])
+    assert {"program", "range", "path", "host_ns", "dpu_ns", "turns", "seen"} <= set(
+        shown[0]
+    )
     assert "2 forgotten" in offpath("policy", "forget", "/opt/program").stderr
     assert len(memory.practices()) == 1
     assert "1 forgotten" in offpath("policy", "forget").stderr
@@ -108,12 +205,23 @@ def test_list_and_forget():
 
 def test_run_hands_it_to_the_ranks(tmp_path):
     built()
-    command = ["sh", "-c", "echo $OFFPATH_MPI_ADAPT/$OFFPATH_POLICY/$OFFPATH_MPI_MEMORY"]
+    command = [
+        "sh",
+        "-c",
+        "echo $OFFPATH_MPI_ADAPT/$OFFPATH_POLICY/$OFFPATH_MPI_MEMORY",
+    ]
     memory.keep(memory.job_of(command), [rank(**{"1M_2M": learned()})])
     tuned = tmp_path / "tuned"
     tuned.write_text("ibcast:host\n")
     said = offpath(
-        "run", "--quiet", "--policy", "auto,iallreduce:host", "--policy-file", str(tuned), "--", *command
+        "run",
+        "--quiet",
+        "--policy",
+        "auto,iallreduce:host",
+        "--policy-file",
+        str(tuned),
+        "--",
+        *command,
     ).stdout.strip()
     assert said == "on/iallreduce:host/ibcast:0-inf:host,ialltoall:1M-2M:nodes=2:host"
     assert offpath("run", "--quiet", "--", *command).stdout.strip() == "//"
@@ -121,7 +229,12 @@ def test_run_hands_it_to_the_ranks(tmp_path):
 
 @pytest.mark.parametrize(
     ("policy", "expected"),
-    [(None, (False, None)), ("auto", (True, "")), ("a:host", (False, "a:host")), ("a:host, auto", (True, "a:host"))],
+    [
+        (None, (False, None)),
+        ("auto", (True, "")),
+        ("a:host", (False, "a:host")),
+        ("a:host, auto", (True, "a:host")),
+    ],
 )
 def test_the_word_auto(policy, expected):
     assert policy_table.split_automatic(policy) == expected

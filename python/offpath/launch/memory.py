@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What runs with an automatic policy have learned: a small database from which later runs of a program start.
 
-A row is good practice for one *job*: this machine (host name and cores), the program (path and size) and how it is
-launched (the words before the program). What cannot be read is said in one line and left out: a run never fails for
-want of its memory.
+A row is good practice for one *job*: this kind of machine (processor, cores, cluster), the program by its name, so that
+another node of the cluster and another build know it, too, and how many ranks are launched by what. A practice is
+believed for some months. A site may have a file of them for all its users. What cannot be read is said in one line and
+left out: a run never fails for want of its memory.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import platform
+import re
 import shutil
-import socket
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,9 +25,15 @@ from offpath.base import console
 from offpath.base.errors import UserError
 from offpath.launch import mpis, policy_table
 
-FORMAT = 1
+FORMAT = 2
 LEAST_TURNS = 32  # of a key, before it is believed
+KEPT_DAYS = 120
 BUSY_TIMEOUT_S = 5.0
+SITE_FILE = Path("/etc/offpath/practices.json")
+ANY = "*"  # a practice of any program, or launch
+COLUMNS = ("machine", "program", "launch", "range", "path", "host_ns", "dpu_ns", "turns", "seen")
+RANKS_OPTION = re.compile(r"(?:-n|-np|--np|--n|--ntasks)(?:=?(\d+))?")
+INTERPRETER = re.compile(r"(?:python|perl|ruby|julia|R|Rscript|bash|sh)[\d.]*")
 
 Answer = TypeVar("Answer")
 
@@ -59,31 +68,123 @@ def job_of(command: Sequence[str]) -> Job:
     if mpis.launcher_kind(command[0]):
         found = (i for i, word in enumerate(command) if i > 0 and _is_program(word))
         first = next(found, 0)
-    program = shutil.which(command[first]) or command[first]
-    size = os.path.getsize(program) if os.path.exists(program) else 0
-    machine = f"{socket.gethostname()}, {len(os.sched_getaffinity(0))} cores"
-    return Job(machine, f"{os.path.realpath(program)} ({size} bytes)", " ".join(command[:first]))
+    cluster = os.environ.get("SLURM_CLUSTER_NAME", "")
+    machine = ", ".join(filter(None, (_processor(), f"{len(os.sched_getaffinity(0))} cores", cluster)))
+    return Job(machine, program_name(command[first:]), _launch(command[:first]))
+
+
+def program_name(command: Sequence[str]) -> str:
+    """Of an interpreter with what it runs."""
+    name = Path(command[0]).name
+    script = next((word for word in command[1:] if not word.startswith("-")), "")
+    return f"{name} {Path(script).name}" if INTERPRETER.fullmatch(name) and script else name
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        found = re.search(
+            r"^(?:model name|Model|CPU part)\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE
+        )
+        if found:
+            return found[1].strip()
+    return platform.machine()
+
+
+def _launch(words: Sequence[str]) -> str:
+    """The launcher and its ranks: hosts and files may be others each time."""
+    if not words:
+        return ""
+    ranks = os.environ.get("SLURM_NTASKS", "") if Path(words[0]).name == "srun" else ""
+    for word, following in zip(words[1:], [*words[2:], ""]):
+        if option := RANKS_OPTION.fullmatch(word):
+            ranks = option[1] or following
+    return " ".join(filter(None, (Path(words[0]).name, ranks and f"-n {ranks}")))
 
 
 def rows(job: Job) -> str | None:
-    """Rows for OFFPATH_MPI_MEMORY; None when nothing is known or can be read."""
+    """Rows for OFFPATH_MPI_MEMORY; None when nothing is known or can be read.
 
-    def read(database: sqlite3.Connection) -> list[str]:
-        found = database.execute(
-            "SELECT range, path FROM practice WHERE machine = ? AND program = ? AND launch = ? ORDER BY range",
-            (job.machine, job.program, job.launch),
-        )
-        return [f"{what}:{path}" for what, path in found]
+    What the user's own runs have learned comes before what a site says, and what is of this job alone before what is
+    of any."""
 
-    known = _use(read, [])
+    def read(database: sqlite3.Connection) -> list[dict]:
+        database.row_factory = sqlite3.Row
+        return [dict(row) for row in database.execute(f"SELECT * FROM practice WHERE {_FRESH}")]
+
+    known: dict[str, str] = {}
+    for practices in (_site(), _use(read, [])):
+        of_job = [each for each in practices if _is_of(each, job)]
+        for each in sorted(of_job, key=lambda each: (each["program"] != ANY, each["launch"] != ANY)):
+            known[each["range"]] = each["path"]
     if not known:
         return None
+    text = ",".join(f"{what}:{path}" for what, path in sorted(known.items()))
     try:
-        policy_table.parse([("memory", ",".join(known))])
+        policy_table.parse([("memory", text)])
     except UserError as error:
         console.note(f"what earlier runs have learned is left out ({error}). Clear it with: offpath policy forget")
         return None
-    return ",".join(known)
+    return text
+
+
+def _is_of(practice: dict, job: Job) -> bool:
+    return (
+        practice["machine"] in (job.machine, ANY)
+        and practice["program"] in (job.program, ANY)
+        and practice["launch"] in (job.launch, ANY)
+    )
+
+
+def _site() -> list[dict]:
+    if not SITE_FILE.exists():
+        return []
+    try:
+        return read_file(SITE_FILE)
+    except UserError as error:
+        console.note(f"what the site has learned is left out: {error}")
+        return []
+
+
+def read_file(file: Path) -> list[dict]:
+    """Practices as write_file() has written them. Raises UserError, one line, for any other file."""
+    try:
+        said = json.loads(file.read_text())
+        practices = [{column: each[column] for column in COLUMNS} for each in said["practices"]]
+        whole = said["format"] == FORMAT and all(
+            all(
+                isinstance(each[column], int if column in ("host_ns", "dpu_ns", "turns") else str) for column in COLUMNS
+            )
+            and each["path"] in ("host", "dpu")
+            for each in practices
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{file} holds no practices ({error}). Write one with: offpath policy export FILE") from None
+    if not whole:
+        raise UserError(f"{file} holds no practices of format {FORMAT}. Write one with: offpath policy export FILE")
+    return practices
+
+
+def write_file(file: Path) -> int:
+    """Writes all practices. Returns how many."""
+    known = practices()
+    try:
+        file.write_text(json.dumps({"format": FORMAT, "practices": known}, indent=1) + "\n")
+    except OSError as error:
+        raise UserError(f"{file} cannot be written ({error.strerror}). Name another file.") from None
+    return len(known)
+
+
+def take_in(known: Sequence[dict]) -> int:
+    """Adds practices, such as those of another machine; newer ones win. Returns how many are new or newer."""
+    with _opened(create=True) as database:
+        if database is None:
+            return 0
+        return database.executemany(
+            f"INSERT INTO practice VALUES ({', '.join('?' * len(COLUMNS))}) "
+            "ON CONFLICT DO UPDATE SET path = excluded.path, host_ns = excluded.host_ns, dpu_ns = excluded.dpu_ns, "
+            "turns = excluded.turns, seen = excluded.seen WHERE excluded.seen > seen",
+            [tuple(each[column] for column in COLUMNS) for each in known],
+        ).rowcount
 
 
 def keep(job: Job, ranks: Sequence[dict]) -> None:
@@ -93,6 +194,7 @@ def keep(job: Job, ranks: Sequence[dict]) -> None:
         return
 
     def write(database: sqlite3.Connection) -> None:
+        database.execute(f"DELETE FROM practice WHERE NOT {_FRESH}")
         database.executemany(
             "INSERT OR REPLACE INTO practice VALUES (?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))",
             [
@@ -116,6 +218,9 @@ def learned_of(ranks: Sequence[dict]) -> list[Practice]:
     return list(best.values())
 
 
+_FRESH = f"seen > datetime('now', '-{KEPT_DAYS} days')"
+
+
 def practices() -> list[dict]:
     """All of them, newest first. Raises UserError when the database cannot be read."""
 
@@ -128,7 +233,7 @@ def practices() -> list[dict]:
 
 
 def forget(program: str | None) -> int:
-    """Forgets what was learned of a program (its path), or everything. Returns how many practices that were."""
+    """Forgets what was learned of a program, by its name or path, or everything. Returns how many that were."""
     if program is None:
         try:
             count = len(practices())
@@ -136,12 +241,11 @@ def forget(program: str | None) -> int:
             count = 0  # damaged: it goes as well
         file().unlink(missing_ok=True)
         return count
-    path = os.path.realpath(shutil.which(program) or program)
     with _opened() as database:
         if database is None:
             return 0
-        pattern = path.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_") + " (%"
-        return database.execute("DELETE FROM practice WHERE program LIKE ? ESCAPE '\\'", (pattern,)).rowcount
+        names = (program, Path(program).name)
+        return database.execute("DELETE FROM practice WHERE program IN (?, ?)", names).rowcount
 
 
 def _use(task: Callable[[sqlite3.Connection], Answer], otherwise: Answer) -> Answer:
@@ -164,6 +268,9 @@ def _opened(create: bool = False) -> Iterator[sqlite3.Connection | None]:
         where.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(sqlite3.connect(where, timeout=BUSY_TIMEOUT_S)) as database, database:
             version = database.execute("PRAGMA user_version").fetchone()[0]
+            if version == 1:  # by host name, path and size
+                database.execute("DROP TABLE practice")
+                version = 0
             if version == 0 and database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
                 database.execute(
                     "CREATE TABLE IF NOT EXISTS practice (machine TEXT, program TEXT, launch TEXT, range TEXT, "

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`offpath policy`: what runs with an automatic policy have learned on this machine."""
+"""`offpath policy`: what runs with an automatic policy have learned."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -45,3 +46,15 @@ def forget(
 ) -> None:
     """Forget what was learned, of one program or of all."""
     console.note(f"{memory.forget(program)} forgotten.")
+
+
+@app.command("export")
+def export_command(file: Annotated[Path, typer.Argument(help="JSON file to write.")]) -> None:
+    """Write what was learned to a file, for other users, or for a whole site as /etc/offpath/practices.json."""
+    console.note(f"{memory.write_file(file)} written to {file}.")
+
+
+@app.command("import")
+def import_command(file: Annotated[Path, typer.Argument(help="JSON file that was exported.")]) -> None:
+    """Take in what was exported elsewhere: what is new here, or newer."""
+    console.note(f"{memory.take_in(memory.read_file(file))} taken from {file}.")
