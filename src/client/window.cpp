@@ -81,14 +81,16 @@ Status create(offpath_team& team, const offpath_window_params_t& params, offpath
     if (window->record == 0) return Status::error(OFFPATH_ERR_NO_MEMORY, "no room in the session segment for a window");
     window->keeps = (params.flags & keeping) != 0;
     // Without room for it what is atomic is lost with a service.
-    if (window->keeps) window->journal = session.arena.allocate(offpath::remote::journal_bytes(team.size));
+    const bool has_memory = params.bytes > 0 || dynamic;
+    if (window->keeps && has_memory)
+      window->journal = session.arena.allocate(offpath::remote::journal_bytes(team.size));
     session.windows.push_back(std::move(owned));
   }
   layout::WindowRecord& record = window->shared();
   record.id = params.id;
   record.base = reinterpret_cast<uint64_t>(params.base);
   record.bytes = params.bytes;
-  record.flags = dynamic ? layout::kDynamicWindow : 0;
+  record.flags = (dynamic ? layout::kDynamicWindow : 0) | (window->keeps ? layout::kKeptWindow : 0);
   record.journal = window->journal;
   record.journal_bytes = window->journal == 0 ? 0 : offpath::remote::journal_bytes(team.size);
   if (window->journal != 0) memset(session.at<uint8_t>(window->journal), 0, sizeof(uint64_t));

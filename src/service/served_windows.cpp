@@ -23,8 +23,9 @@ Status ServedClient::open_window(const Slot& slot) {
   }
   const uint64_t id = record->id;
   const bool dynamic = (record->flags & session::kDynamicWindow) != 0;
-  auto journal = journal_for(*record, team->second.topology.size());
-  const Status status = target_->open(id_, team_record, id, record->base, record->bytes, dynamic, std::move(journal));
+  const bool keeps = (record->flags & session::kKeptWindow) != 0;
+  const Status status = target_->open(id_, team_record, id, record->base, record->bytes, dynamic,
+                                      journal_for(*record, team->second.topology.size()), keeps);
   if (!status.ok()) return status;
   auto operations = std::make_shared<Operations>();
   operations->record = offset;

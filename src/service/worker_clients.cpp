@@ -82,7 +82,7 @@ void Worker::on_finished(ClientId client, uint64_t operation, base::Status statu
 }
 
 void Worker::on_member_lost(ClientId client, uint64_t team, uint32_t rank, engine::Loss how) {
-  target_.lose_member(client, team, rank);
+  target_.lose_member(client, team, rank, how != engine::Loss::process);
   balancer_.lose_member(client, team, rank);
   if (ServedClient* const known = served(client)) known->on_member_lost(team, rank, how);
 }

@@ -106,6 +106,7 @@ struct TeamRecord {
 static_assert(sizeof(TeamRecord) == 120);
 
 inline constexpr uint32_t kDynamicWindow = 1;
+inline constexpr uint32_t kKeptWindow = 2;  // its client can do without the service (client/kept.hpp)
 
 // One member's part of a window. Service: `completed`, the first so many of the operations posted on it are done;
 // `failure`, the first one's status, set before it counts as completed; the client takes it and sets it to 0.
@@ -113,7 +114,7 @@ struct alignas(64) WindowRecord {
   uint64_t id;
   uint64_t base;
   uint64_t bytes;
-  uint32_t flags;  // kDynamicWindow
+  uint32_t flags;  // kDynamicWindow, kKeptWindow
   uint32_t reserved;
   uint64_t journal;  // arena offset of what the service writes down of it (remote/journal.hpp); 0: nothing
   uint64_t journal_bytes;

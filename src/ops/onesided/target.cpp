@@ -50,13 +50,14 @@ size_t Target::KeyHash::operator()(const Key& key) const {
 // ---- windows ----------------------------------------------------------------------------------------------------
 
 Status Target::open(ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes, bool dynamic,
-                    std::shared_ptr<remote::Journal> journal) {
+                    std::shared_ptr<remote::Journal> journal, bool keeps) {
   if (window == UINT64_MAX)  // where requests that are no one-sided operations say so
     return Status::error(OFFPATH_ERR_ARGUMENT, "no window can have the id 2^64 - 1. Give it another one");
   auto opened = std::make_shared<Window>();
   opened->dynamic = dynamic;
   opened->base = dynamic ? 0 : base;
   opened->journal = std::move(journal);
+  opened->keeps = keeps;
   if (bytes > 0 && (dynamic || !opened->regions.add(base, bytes))) return bad_region(base, bytes);
   if (windows_.try_emplace({client, team, window}, std::move(opened)).second) return {};
   return Status::error(OFFPATH_ERR_ARGUMENT, "window %llu is open already. Give each window of a team its own id",
@@ -68,7 +69,8 @@ Status Target::close(ClientId client, uint64_t team, uint64_t id, Released relea
   if (found == windows_.end()) return unknown_window(id);
   const std::shared_ptr<Window> window = found->second;
   windows_.erase(found);
-  refuse_all(*window, std::move(released));
+  refuse_waiting(*window);
+  window->regions.remove_all(std::move(released));
   return {};
 }
 
@@ -77,15 +79,15 @@ Status Target::give_up(ClientId client, uint64_t team, uint64_t id, Released rel
   if (found == windows_.end()) return unknown_window(id);
   const std::shared_ptr<Window> window = found->second;
   window->given_up = true;
-  refuse_all(*window, std::move(released));
+  refuse_waiting(*window);
+  window->regions.remove_all(std::move(released));
   return {};
 }
 
-void Target::refuse_all(Window& window, Released released) {
-  const Answer refusal = window.given_up ? given_up() : no_window();
-  for (const Asked& asked : std::exchange(window.waiting, {})) answer_(asked.request, Answer::reply(refusal.status));
-  for (const RequestId request : window.locks.give_up()) answer_(request, Answer::reply(refusal.status));
-  window.regions.remove_all(std::move(released));
+void Target::refuse_waiting(Window& window) {
+  const Status status = (window.given_up ? given_up() : no_window()).status;
+  for (const Asked& asked : std::exchange(window.waiting, {})) answer_(asked.request, Answer::reply(status));
+  for (const RequestId request : window.locks.give_up()) answer_(request, Answer::reply(status));
 }
 
 Target::Window* Target::find_dynamic(const Key& key) {
@@ -111,14 +113,19 @@ void Target::remove_client(ClientId client) {
   std::erase_if(working_, [&](const auto& entry) { return entry.second.client == client; });
 }
 
-void Target::lose_member(ClientId client, uint64_t team, uint32_t rank) {
+void Target::lose_member(ClientId client, uint64_t team, uint32_t rank, bool lives) {
   std::vector<std::shared_ptr<Window>> affected;  // answers may lead to anything
   for (const auto& [key, window] : windows_) {
     if (key.client == client && key.team == team) affected.push_back(window);
   }
   for (const auto& window : affected) {
-    window->locks.forget(rank);
-    grant_locks(*window);
+    window->given_up |= lives && window->keeps;
+    if (window->given_up) {
+      refuse_waiting(*window);
+    } else {
+      window->locks.forget(rank);
+      grant_locks(*window);
+    }
   }
 }
 

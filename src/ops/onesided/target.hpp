@@ -32,17 +32,19 @@ class Target : public graph::Responder {
   // Windows of a client in one of its teams (its context). Errors: OFFPATH_ERR_ARGUMENT. What is closed or detached is
   // refused to all that comes later; `released` is called, perhaps at once, when nothing of before works on it any
   // more. Not after remove_client().
-  // `journal`: where what is atomic is written down if the client's memory is prompt; may be null.
+  // `journal`: where what is atomic is written down if the client's memory is prompt; may be null. `keeps`: members serve it
+  // themselves once a service of theirs is lost.
   base::Status open(graph::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes, bool dynamic,
-                    std::shared_ptr<remote::Journal> journal = nullptr);
+                    std::shared_ptr<remote::Journal> journal = nullptr, bool keeps = false);
   // The client serves it itself from then on: all that comes later is refused as by a lost member, until close().
   base::Status give_up(graph::ClientId client, uint64_t team, uint64_t window, Released released);
   base::Status close(graph::ClientId client, uint64_t team, uint64_t window, Released released);
   base::Status attach(graph::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes);
   base::Status detach(graph::ClientId client, uint64_t team, uint64_t window, uint64_t base, Released released);
   void remove_client(graph::ClientId client);
-  // Locks that `rank` holds or waits for in that team end.
-  void lose_member(graph::ClientId client, uint64_t team, uint32_t rank);
+  // Locks that `rank` holds or waits for in that team end. But where it lives and holds them still, nobody is granted any more: a
+  // window that keeps its operations is given up.
+  void lose_member(graph::ClientId client, uint64_t team, uint32_t rank, bool lives = false);
 
   graph::Answer on_request(graph::ClientId client, uint64_t team, uint32_t from, graph::RequestId request,
                            const std::shared_ptr<memory::Port>& memory, std::span<const uint8_t> body) override;
@@ -76,9 +78,10 @@ class Target : public graph::Responder {
     Locks locks;
     std::shared_ptr<remote::Journal> journal;
     std::shared_ptr<memory::Port> journaled;  // the client's memory through it
-    bool given_up = false;                    // or what is atomic is, as a loss has left a part of one behind
-    bool lane_busy = false;                   // a graph accumulates
-    std::deque<Asked> waiting;                // accumulates, until the lane is free
+    bool keeps = false;
+    bool given_up = false;      // or what is atomic is, as a loss has left a part of one behind
+    bool lane_busy = false;     // a graph accumulates
+    std::deque<Asked> waiting;  // accumulates, until the lane is free
   };
   // A graph or an update under way.
   struct Working {
@@ -93,7 +96,7 @@ class Target : public graph::Responder {
   using Windows = std::unordered_map<Key, std::shared_ptr<Window>, KeyHash>;
 
   Window* find_dynamic(const Key& key);
-  void refuse_all(Window& window, Released released);
+  void refuse_waiting(Window& window);
   graph::Answer lock(Window& window, uint32_t from, graph::RequestId request, offpath_remote_kind_t kind);
   graph::Answer begin(graph::ClientId client, const std::shared_ptr<Window>& window, Asked asked);
   // Writes it down, if it is atomic and the window has a journal; its memory is the journal's then.

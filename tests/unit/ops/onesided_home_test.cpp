@@ -215,6 +215,17 @@ TEST_F(OnesidedTarget, GivenUpItRefusesAsALostMember) {
   EXPECT_EQ(ask(put(0, {1})).status.code(), OFFPATH_ERR_RANGE);
 }
 
+// The process of who holds the lock goes on when its service dies, and knows nothing of it yet.
+TEST_F(OnesidedTarget, NobodyIsGrantedWhatALivingMemberHolds) {
+  ASSERT_TRUE(target_.open(kClient, kTeam, kWindow, base(), kBytes, false, nullptr, true).ok());
+  EXPECT_EQ(ask(of_kind(OFFPATH_LOCK_EXCLUSIVE), 1).kind, Answer::Kind::reply);
+  EXPECT_EQ(ask(of_kind(OFFPATH_LOCK_EXCLUSIVE), 2).kind, Answer::Kind::later);
+  const RequestId second = last_;
+  target_.lose_member(kClient, kTeam, 1, true);
+  EXPECT_EQ(answered(second), OFFPATH_ERR_PEER_LOST);
+  EXPECT_EQ(ask(of_kind(OFFPATH_LOCK_SHARED), 3).status.code(), OFFPATH_ERR_PEER_LOST);
+}
+
 // Whoever asks for the rest of it finds it as it was left.
 TEST_F(OnesidedTarget, WhatALossHasCutKeepsTheLane) {
   constexpr uint64_t kLong = 4096;
