@@ -109,6 +109,12 @@ def water(molecules: int) -> str:
     return "\n".join(lines)
 
 
+def write_inputs(cells: int, molecules: int, steps: Mapping[str, int | str]) -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "lammps.in").write_text(LENNARD_JONES.format(cells=cells, steps=steps["lammps"]))
+    (FOLDER / "cp2k.in").write_text(WATER.format(steps=steps["cp2k"], atoms=water(molecules)))
+
+
 @dataclass(frozen=True)
 class Program:
     """What is started with its input, and where it says its seconds and its energies."""
@@ -196,9 +202,7 @@ def measure(
     same."""
     chosen = [name for name in PROGRAMS if name in programs.split(",")]
     of_lammps, of_cp2k = steps.split(",")
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / "lammps.in").write_text(LENNARD_JONES.format(cells=20, steps=of_lammps))
-    (FOLDER / "cp2k.in").write_text(WATER.format(steps=of_cp2k, atoms=water(16)))
+    write_inputs(cells=20, molecules=16, steps={"lammps": of_lammps, "cp2k": of_cp2k})
     rounds = [
         [Case({"program": name, "setting": each.name}, functools.partial(launch, name, each)) for each in SETTINGS]
         for name in chosen

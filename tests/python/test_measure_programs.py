@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tools/measure_programs.py, which measures LAMMPS and CP2K for docs/performance/programs.md; every night it runs."""
+"""tools/measure_programs.py and kill_programs.py, which measure LAMMPS and CP2K, and kill their services, for
+docs/performance/programs.md and faults.md; every night they run."""
 
 import json
 import shlex
@@ -14,6 +15,7 @@ from offpath.base.paths import paths
 RESULT = json.loads((ROOT / "docs" / "figures" / "results" / "foreign-programs.json").read_text())
 sys.path.insert(0, str(ROOT / "tools"))
 
+import kill_programs  # noqa: E402
 import measure_programs  # noqa: E402
 
 
@@ -36,6 +38,31 @@ def test_energies_that_differ_are_wrong():
     assert measure_programs.row("lammps", setting, [found], [found])["verified"]
     assert not measure_programs.row("lammps", setting, [found, other], [found])["verified"]
     assert not measure_programs.row("cp2k", setting, [found | {"energies": ["-1.0"]}], [found])["verified"]
+
+
+def test_what_became_of_a_program_whose_service_was_killed():
+    verdict = kill_programs.Killed.verdict
+    assert verdict(["-1.5"], ["-1.5"], "") == "right"
+    assert verdict(["-1.5"], ["-1.6"], "") == verdict([], ["-1.5"], "") == "wrong"
+    assert verdict(None, ["-1.5"], "Offpath: the service was lost") == "error"
+    assert verdict(None, ["-1.5"], "Segmentation fault") == "wrong"
+
+
+@pytest.mark.nightly
+@pytest.mark.machine
+@requires_root
+@pytest.mark.parametrize("name", kill_programs.STEPS)
+def test_killed_services_change_nothing(name, tmp_path):
+    if not shutil.which(measure_programs.PROGRAMS[name].executable):
+        pytest.skip(f"{name} is not installed (tools/setup nightly does it)")
+    if not paths().backend_library("openmpi").exists():
+        pytest.skip("not built for Open MPI")
+    file = tmp_path / "out.json"
+    options = ("--kills", "3", "--programs", name, "--json", str(file))
+    done = subprocess.run([sys.executable, kill_programs.__file__, *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(file.read_text())["rows"]
+    assert row["right_count"] == 3
 
 
 @pytest.mark.nightly

@@ -187,8 +187,7 @@ void Job::report_parting(const attach::Parting& parting, bool says) {
 
 void Job::warn_of_loss() const {
   say(settings_, LogLevel::warn,
-      "%s (whatever is called on an offloaded window fails; messages and collectives are done again, "
-      "and all is native now). %s",
+      "%s (what was under way is done again, and all is native now; windows are served by the ranks). %s",
       loss_.problem.c_str(), loss_.cure.c_str());
 }
 

@@ -123,7 +123,7 @@ class Series:
             except subprocess.TimeoutExpired as error:
                 ended = stood(error)
             finally:
-                inventory.end_processes(lambda: _marked(mark), patience_s)
+                end_run(mark, patience_s)
         return ended, watch, offloaded
 
 
@@ -176,6 +176,11 @@ class Watch:
                 self.left_behind = True
                 inventory.end_processes(lambda: _marked(self.mark))
                 return
+
+
+def end_run(mark: Mapping[str, str], patience_s: float = END_PATIENCE_S) -> None:
+    """Nothing is left of it afterwards; what ends by itself has so long."""
+    inventory.end_processes(lambda: _marked(mark), patience_s)
 
 
 def services(mark: Mapping[str, str]) -> list[int]:
