@@ -243,9 +243,10 @@ int fail(const offpath_task_t& task, const char* text, int status) {
   return 2;
 }
 
+// What lies on the board is a copy, also of what the program says that others can map: its service may be another one by now.
 Where where_is(const offpath_task_t& task, uint32_t i, const uint8_t* mapped, const Board& board) {
-  if (mapped[i] != 0) return Where::program;
-  return board.holds(task.ranges[i].address, task.ranges[i].bytes) ? Where::board : Where::sent;
+  if (board.holds(task.ranges[i].address, task.ranges[i].bytes)) return Where::board;
+  return mapped[i] != 0 ? Where::program : Where::sent;
 }
 
 // All that is short leaves at once, so the interpreter wakes once.

@@ -139,6 +139,11 @@ Result<std::unique_ptr<offpath_session>> open_session(const offpath_attach_param
 #endif
   if (!status.ok()) return status;
   session->service_pid = session->service.process;
+  session->params = params;
+  if (params.service_cores != nullptr) {
+    session->service_cores = params.service_cores;
+    session->params.service_cores = session->service_cores.c_str();
+  }
   session->watch_for_starvation();
   session->tasks_stay_home = Environment::text("OFFPATH_TASK_BALANCE") == "off";
   session->moved_memory = offpath::client::moved::Moved::make(session->segment, session->heap);

@@ -44,6 +44,7 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
   if (of_executors(op) || op.kind == OpKind::gate) {
+    if (lost && op.kind == OpKind::task && has_successor()) return post_again(std::move(owned), out);
     if (lost) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
@@ -190,6 +191,9 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
     }
   }
   if (!was_lost) return OFFPATH_IN_PROGRESS;
+  if (op.kind == OpKind::task) {
+    if (const auto status = settle_again(op)) return *status;
+  }
   const uint32_t state = op.slot == offpath_op::kQueued ? 0 : slot(op.slot).state.load(std::memory_order_acquire);
   if (state == static_cast<uint32_t>(SlotState::arrived)) {
     finish(op, OFFPATH_OK);
@@ -226,7 +230,7 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   if (status == OFFPATH_OK) op.copy_own_blocks();
   if (!op.after.empty()) release_after(op);
   if (op.slot != offpath_op::kQueued) {
-    if (of_executors(op)) take_result(op);
+    if (of_executors(op) && !op.handed_on) take_result(op);
     if (op.memory_freed && status == OFFPATH_OK) {
       status = OFFPATH_ERR_MEMORY_FAULT;
       snprintf(op.result.text, sizeof(op.result.text), "memory of the task was freed while it was under way");

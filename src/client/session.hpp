@@ -21,9 +21,11 @@
 #include "client/moved/moved.hpp"
 #include "client/notifier.hpp"
 #include "client/submitter.hpp"
+#include "client/successor.hpp"
 #include "client/waits.hpp"
 #include "session/layout.hpp"
 #include "session/link.hpp"
+#include "tasks/record.hpp"
 
 #include <sys/types.h>
 
@@ -31,6 +33,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,12 +61,14 @@ struct offpath_op {
   std::atomic<uint32_t> test_count{0};
   uint64_t record_offset = 0;      // arena offset
   offpath_op_times_t times{};      // if timed; struct_bytes 0: not known
-  std::vector<offpath_op*> after;  // task or gate, not submitted yet: what it comes after
+  std::vector<offpath_op*> after;  // task or gate: what it comes after
   uint64_t after_offset = 0;       // where the record has their slots
-  uint32_t pins = 0;               // tasks that name it and are not submitted yet, callers to be told: it stays as long
+  uint32_t pins = 0;               // tasks that name it and have not ended, callers to be told: it stays as long
   offpath_task_result_t result{};  // task
   uint32_t function_number = 0;    // registration of a function
   bool memory_freed = false;       // task: while it was under way
+  bool handed_on = false;          // task: to the session's successor, or its lists
+  offpath_op* again = nullptr;     // task: the same there
 
   bool in_sequence() const { return does(kind, offpath::session::kInSequence); }  // of its team
   uint64_t open_offset() const;                                                   // arena offset of the counters
@@ -118,8 +123,11 @@ struct offpath_window {
 
 struct offpath_function {
   const offpath_session* session = nullptr;
-  uint32_t number = 0;  // of the service
-  std::string name;     // of its tasks, for a person
+  uint32_t number = 0;            // of the service; after its loss of nobody
+  std::string name;               // of its tasks, for a person
+  offpath::tasks::Function said;  // as it was registered
+
+  offpath_function_params_t params() const;
 };
 
 struct offpath_session {
@@ -175,6 +183,11 @@ struct offpath_session {
   void name_after(offpath_op& op);
   static void release_after(offpath_op& op);
   void take_result(offpath_op& op) const;
+  // Whether a lost session's tasks may go on elsewhere; the first call sees to it.
+  bool has_successor();
+  // Of a task of a lost session: in progress there, or how it has ended; nothing: it stays here.
+  std::optional<offpath_status_t> settle_again(offpath_op& op);
+  offpath_status_t post_again(std::unique_ptr<offpath_op> op, offpath_op** out);
   // Notes which tasks under way use such memory. Whether there is one.
   bool fail_users(uint64_t address, uint64_t bytes);
   void free_memory(uint64_t offset);  // of the heap
@@ -214,9 +227,14 @@ struct offpath_session {
   uint64_t next_task = 0;
   std::unique_ptr<offpath::client::Notifier> notifier;    // made when somebody wants it
   std::unique_ptr<offpath::client::Submitter> submitter;  // made when an operation waits in the queue
-  offpath::client::waits::Noted noted_waits;              // inside MPI
-  bool tasks_stay_home = false;                           // OFFPATH_TASK_BALANCE=off
-  std::vector<uint64_t> to_free;  // offsets of the heap: the program has freed them, but tasks use them
+  std::unique_ptr<offpath::client::Successor> successor;  // made when tasks are left behind
+  std::atomic<bool> is_succeeded{false};                  // something may still end
+  bool tried_successor = false;
+  offpath_attach_params_t params{};
+  std::string service_cores;                  // that params names
+  offpath::client::waits::Noted noted_waits;  // inside MPI
+  bool tasks_stay_home = false;               // OFFPATH_TASK_BALANCE=off
+  std::vector<uint64_t> to_free;              // offsets of the heap: the program has freed them, but tasks use them
   std::atomic<bool> timing{false};
   uint64_t posted_count = 0;
   uint64_t doorbell_count = 0;

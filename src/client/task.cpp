@@ -42,7 +42,6 @@ void offpath_session::name_after(offpath_op& op) {
                                                  : tasks::kEndedBadly;
     memcpy(&op.record[op.after_offset + i * sizeof(name)], &name, sizeof(name));
   }
-  release_after(op);
 }
 
 void offpath_session::release_after(offpath_op& op) {
@@ -61,6 +60,61 @@ void offpath_session::take_result(offpath_op& op) const {
   op.result.run_ns = shared.run_ns;
   memcpy(op.result.text, shared.text, sizeof(op.result.text));
   op.function_number = shared.function;
+}
+
+offpath_function_params_t offpath_function::params() const {
+  return {sizeof(offpath_function_params_t), said.is_target ? uint32_t{OFFPATH_FUNCTION_TARGET} : 0,
+          said.library.c_str(), said.symbol.c_str(), said.is_signed ? said.signature.c_str() : nullptr};
+}
+
+bool offpath_session::has_successor() {
+  if (!std::exchange(tried_successor, true)) successor = offpath::client::Successor::make(*this);
+  is_succeeded = successor != nullptr && successor->may_help();
+  return is_succeeded;
+}
+
+namespace {
+// Its record says so, and the slot that the service had it.
+bool may_begin_again(const offpath_session& session, const offpath_op& op) {
+  const auto is_in = [&](SlotState state) {
+    return session.slot(op.slot).state.load(std::memory_order_acquire) == static_cast<uint32_t>(state);
+  };
+  if (op.slot == offpath_op::kQueued || is_in(SlotState::posted)) return true;
+  const auto task = tasks::decode_task(op.record);
+  return task.ok() && (task->flags & OFFPATH_TASK_STAYS_HOME) == 0 &&
+         std::none_of(task->ranges.begin(), task->ranges.end(),
+                      [](const auto& range) { return range.access == OFFPATH_TASK_INOUT; });
+}
+}  // namespace
+
+std::optional<offpath_status_t> offpath_session::settle_again(offpath_op& op) {
+  if (!op.handed_on) {
+    if (!may_begin_again(*this, op) || !has_successor()) return std::nullopt;
+    op.handed_on = true;
+    std::erase(queue, &op);
+    successor->add(op);
+  } else if (op.again != nullptr) {
+    const offpath_status_t status = offpath_op_test(op.again);
+    if (status == OFFPATH_IN_PROGRESS) return status;
+    op.result = op.again->result;
+    offpath_op_free(std::exchange(op.again, nullptr));
+    finish(op, status);
+  }
+  return static_cast<offpath_status_t>(op.status.load(std::memory_order_acquire));
+}
+
+offpath_status_t offpath_session::post_again(std::unique_ptr<offpath_op> owned, offpath_op** out) {
+  ++owned->team->unfinished;
+  ++posted_count;
+  owned->handed_on = true;
+  offpath_op& op = *owned;
+  if (out != nullptr) {
+    *out = owned.release();
+  } else {
+    orphans.push_back(std::move(owned));
+  }
+  successor->add(op);
+  return OFFPATH_OK;
 }
 
 namespace {
@@ -105,6 +159,30 @@ bool is_name(const char* text) {
 // Code that is found by where it lies in its object.
 bool unnamed(const tasks::Function& function) { return function.symbol[0] == '+' && !function.is_signed; }
 
+// With the successor of a lost session.
+Status register_again(offpath_session& session, const tasks::Function& said, offpath_function** out) {
+  auto owned = std::make_unique<offpath_function>();
+  owned->session = &session;
+  owned->name = "task " + said.symbol;
+  owned->said = said;
+  std::unique_lock lock(session.mutex);
+  offpath_session* const next = session.has_successor() ? session.successor->await(lock) : nullptr;
+  if (next == nullptr) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
+  lock.unlock();
+  const offpath_function_params_t params = owned->params();
+  offpath_function_t* theirs = nullptr;
+  offpath_error_t error{};
+  if (const offpath_status_t status = offpath_function_register(next, &params, &theirs, &error); status != OFFPATH_OK)
+    return Status::error(status, "%s", error.text);
+  lock.lock();
+  constexpr uint32_t kOfNobody = uint32_t{1} << 31;
+  owned->number = kOfNobody + static_cast<uint32_t>(session.functions.size());
+  *out = owned.get();
+  session.successor->add_function(owned.get(), theirs);
+  session.functions.push_back(std::move(owned));
+  return {};
+}
+
 Status register_function(offpath_session& session, const offpath_function_params_t& params, offpath_function** out) {
   const bool is_target = params.flags == OFFPATH_FUNCTION_TARGET;
   const char* library = is_target && params.library == nullptr ? "/proc/self/exe" : params.library;
@@ -116,9 +194,10 @@ Status register_function(offpath_session& session, const offpath_function_params
                          "missing, too long, or (for devices) no path or no name");
   }
   if (!session.mine()) return Status::error(OFFPATH_ERR_STATE, "the session belongs to the parent process");
-  if (!session.check_alive()) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
   tasks::Function function{whole_path(library), params.symbol, params.signature == nullptr ? "" : params.signature,
                            params.signature != nullptr, is_target};
+  const tasks::Function said = function;
+  if (!session.check_alive()) return register_again(session, said, out);
   if (const auto digest = unnamed(function) ? tasks::digest_of(function.library) : std::nullopt; digest) {
     function.signature = *digest;
     function.is_signed = true;
@@ -145,6 +224,7 @@ Status register_function(offpath_session& session, const offpath_function_params
     owned->session = &session;
     owned->number = posted->function_number;
     owned->name = "task " + function.symbol;
+    owned->said = said;
     *out = owned.get();
     offpath::client::waits::note_in(session);
     std::lock_guard lock(session.mutex);
@@ -263,7 +343,9 @@ offpath_status_t offpath_task_cancel(offpath_op_t* op) {
   if (!session.mine()) return OFFPATH_ERR_STATE;
   std::lock_guard lock(session.mutex);
   if (session.settle(*op) != OFFPATH_IN_PROGRESS) return OFFPATH_OK;
-  if (op->slot == offpath_op::kQueued) {
+  if (op->again != nullptr) return offpath_task_cancel(op->again);
+  if (op->handed_on || op->slot == offpath_op::kQueued) {
+    if (op->handed_on) session.successor->forget(*op);
     session.finish(*op, OFFPATH_ERR_CANCELLED);
     return OFFPATH_OK;
   }

@@ -44,6 +44,7 @@ class Misbehaving {
   void await_begin(uint32_t place = 0) const {
     REQUIRE(eventually([&] { return has_begun(place); }));
   }
+  void forget_begin(uint32_t place = 0) const { unlink(file(place).c_str()); }
   // Its end; the text of its result says this.
   offpath_task_result_t check_end(offpath_op_t* op, offpath_status_t status, const char* says) {
     REQUIRE_STATUS(offpath_op_wait(op, kLongNs), status);

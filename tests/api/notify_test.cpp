@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Being told of the end of operations.
-#include "task.hpp"
+#include "misbehaving.hpp"
 
 #include <signal.h>
 
@@ -79,22 +79,33 @@ TEST(Notify, OfWhatHasNotEndedWhenTheSessionGoes) {
 
 TEST(Notify, OfALostService) {
   Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    Tasks tasks(session);
+    Misbehaving tasks(p);
     Told told;
-    const char for_ever = 'w';
-    unsigned char runs = 0;
-    const offpath_task_range_t range{&runs, 1, OFFPATH_TASK_OUT, 0};
-    offpath_task_params_t params = misbehaving(tasks, for_ever);
-    params.ranges = &range;
-    params.ranges_count = 1;
-    offpath_op_t* op = tasks.submit(params);
+    offpath_op_t* op = tasks.submit('w', 0, 0, {}, OFFPATH_TASK_OUT, OFFPATH_TASK_STAYS_HOME);
+    tasks.await_begin();
     REQUIRE_STATUS(offpath_op_notify(op, &Told::call, &told), OFFPATH_OK);
-    REQUIRE(kill(service_of(session), SIGKILL) == 0);
+    REQUIRE(kill(service_of(tasks.session), SIGKILL) == 0);
     told.await();
-    REQUIRE(told.status == OFFPATH_ERR_SERVICE_LOST || told.status == OFFPATH_ERR_NOT_STARTED);
+    REQUIRE(told.status == OFFPATH_ERR_SERVICE_LOST);
     offpath_op_free(op);
-    offpath_session_detach(session);
+    offpath_session_detach(tasks.session);
+  });
+}
+
+TEST(Notify, OfWhatTheNextServiceHasDone) {
+  if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
+  Job(1).run([](Process& p) {
+    Misbehaving tasks(p);
+    Told told;
+    tasks.check_end(tasks.submit('-'), OFFPATH_OK, "");  // the function is known then
+    stop_process(service_of(tasks.session));
+    offpath_op_t* op = tasks.submit('-');
+    REQUIRE_STATUS(offpath_op_notify(op, &Told::call, &told), OFFPATH_OK);
+    REQUIRE(kill(service_of(tasks.session), SIGKILL) == 0);
+    told.await();
+    REQUIRE(told.status == OFFPATH_OK);
+    offpath_op_free(op);
+    offpath_session_detach(tasks.session);
   });
 }
 

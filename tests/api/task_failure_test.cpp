@@ -151,24 +151,100 @@ TEST(TaskFailure, MemoryFreedUnderWay) {
   });
 }
 
+// What may have been begun already, and must not be twice, ends with its service; all else goes on with the next one.
 TEST(TaskFailure, ServiceLost) {
+  if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
+  Job(1).run([](Process& p) {
+    with_executors("4");
+    Misbehaving tasks(p);
+    offpath_op_t* once = tasks.submit('w', 0, 0, {}, OFFPATH_TASK_OUT, OFFPATH_TASK_STAYS_HOME);
+    offpath_op_t* changes = tasks.submit('w', 1, 0, {}, OFFPATH_TASK_INOUT);
+    offpath_op_t* writes = tasks.submit('c', 2);
+    for (uint32_t place = 0; place < 3; ++place) tasks.await_begin(place);
+    offpath_op_t* follows = tasks.submit('-', 3, 0, {once});
+    kill(service_of(tasks.session), SIGKILL);
+    REQUIRE_STATUS(offpath_op_wait(once, kLongNs), OFFPATH_ERR_SERVICE_LOST);
+    REQUIRE_STATUS(offpath_op_wait(changes, kLongNs), OFFPATH_ERR_SERVICE_LOST);
+    REQUIRE_STATUS(offpath_op_wait(follows, kLongNs), OFFPATH_ERR_DEPENDENCE);
+    REQUIRE(offpath_session_alive(tasks.session) == 0);
+    tasks.check_end(tasks.submit('-', 3), OFFPATH_OK, "");
+    REQUIRE_STATUS(offpath_op_wait(writes, 100'000'000), OFFPATH_IN_PROGRESS);
+    REQUIRE_STATUS(offpath_task_cancel(writes), OFFPATH_OK);
+    tasks.check_end(writes, OFFPATH_ERR_CANCELLED, "cancelled, and stopped");
+    REQUIRE_STATUS(offpath_task_cancel(once), OFFPATH_OK);
+    for (offpath_op_t* op : {once, changes, follows}) offpath_op_free(op);
+    offpath_session_detach(tasks.session);
+  });
+}
+
+// A chain of them over blocks, each from the one before, with its service killed in the middle; what is registered and
+// submitted later, too.
+TEST(TaskFailure, GoesOnWithTheNextService) {
+  if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
   Job(1).run([](Process& p) {
     with_executors("2");
+    offpath_session_t* const session = p.attach();
+    Tasks tasks(session);
+    constexpr uint32_t kTasks = 600, kBytes = 64, kAgain = 200;
+    std::vector<uint8_t> blocks(kBytes * (kTasks + 1)), expected(blocks);
+    std::vector<offpath_op_t*> ops;
+    const auto submit = [&](uint32_t number) {
+      const offpath_task_range_t ranges[] = {{&blocks[kBytes * number], kBytes, OFFPATH_TASK_IN, 0},
+                                             {&blocks[kBytes * (number + 1)], kBytes, OFFPATH_TASK_OUT, 0}};
+      const auto argument = static_cast<uint8_t>(number);
+      offpath_task_params_t params = tasks.params("mix");
+      params.argument = &argument;
+      params.argument_bytes = 1;
+      params.ranges = ranges;
+      params.ranges_count = 2;
+      params.after = ops.empty() ? nullptr : &ops.back();
+      params.after_count = ops.empty() ? 0 : 1;
+      ops.push_back(tasks.submit(params));
+      unsigned sum = argument;
+      for (uint32_t i = 0; i < kBytes; ++i) sum = sum * 31 + expected[kBytes * number + i];
+      for (uint32_t i = 0; i < kBytes; ++i) expected[kBytes * (number + 1) + i] = static_cast<uint8_t>(sum + i);
+    };
+    for (uint32_t number = 0; number < kTasks; ++number) {
+      if (number == kAgain) {
+        REQUIRE_STATUS(offpath_op_wait(ops[kAgain / 4], kLongNs), OFFPATH_OK);
+        kill(service_of(session), SIGKILL);
+      }
+      submit(number);
+    }
+    for (offpath_op_t* op : ops) {
+      REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
+      offpath_op_free(op);
+    }
+    REQUIRE(blocks == expected);
+    int32_t process = 0;
+    const offpath_task_range_t range{&process, sizeof(process), OFFPATH_TASK_OUT, 0};
+    offpath_task_params_t params = tasks.params("process");  // not known before
+    params.ranges = &range;
+    params.ranges_count = 1;
+    REQUIRE_STATUS(tasks.run(params), OFFPATH_OK);
+    REQUIRE(process != 0);
+    offpath_session_detach(session);
+  });
+}
+
+TEST(TaskFailure, ServicesThatAreLostAllTheTimeAreNotFollowed) {
+  if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
+  Job job(1);
+  job.run([&job](Process& p) {
+    with_executors("1");
     Misbehaving tasks(p);
-    offpath_op_t* begun = tasks.submit('w');
-    tasks.await_begin();
-    offpath_op_t* waits = tasks.submit('-', 1, 0, {begun});
-    kill(service_of(tasks.session), SIGKILL);
-    REQUIRE_STATUS(offpath_op_wait(begun, kLongNs), OFFPATH_ERR_SERVICE_LOST);
-    // What an agent has passed on may have begun; it may be about to.
-    const offpath_status_t status = offpath_op_wait(waits, kLongNs);
-    REQUIRE(status == OFFPATH_ERR_NOT_STARTED || (on_dpu() && status == OFFPATH_ERR_SERVICE_LOST));
-    offpath_op_t* op = nullptr;
-    offpath_task_params_t params = tasks.tasks.params("misbehave");
-    REQUIRE_STATUS(offpath_task_submit(tasks.session, &params, &op), OFFPATH_ERR_NOT_STARTED);
-    REQUIRE_STATUS(offpath_task_cancel(begun), OFFPATH_OK);
-    offpath_op_free(begun);
-    offpath_op_free(waits);
+    offpath_op_t* op = tasks.submit('w');
+    for (int losses = 1; losses <= 3; ++losses) {
+      tasks.await_begin();
+      tasks.forget_begin();
+      for (const pid_t service : job.services()) kill(service, SIGKILL);
+      // Its end is only found by who looks.
+      const auto has_ended = [&] { return offpath_op_test(op) != OFFPATH_IN_PROGRESS; };
+      REQUIRE(eventually([&] { return has_ended() || tasks.has_begun(0); }));
+      REQUIRE(has_ended() == (losses == 3));
+    }
+    REQUIRE_STATUS(offpath_op_test(op), OFFPATH_ERR_SERVICE_LOST);
+    offpath_op_free(op);
     offpath_session_detach(tasks.session);
   });
 }

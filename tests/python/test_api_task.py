@@ -399,3 +399,17 @@ def test_one_that_is_stopped(session, which):  # noqa: F811
     os.kill(which(int(interpreter[0])), signal.SIGSTOP)
     with pytest.raises(offpath.TaskError, match="was stopped by a signal"):
         running.wait()
+
+
+def test_tasks_go_on_with_the_next_service(environment):  # noqa: F811
+    session = offpath.attach(secrets.token_bytes(32), node_only=True)  # noqa: F811
+    ones, sums = np.ones((40, 1000)), np.zeros((40, 1))
+    tasks = [session.task(functions.sums, inputs=[x], outputs=[out]) for x, out in zip(ones, sums)]
+    slow = [session.task(functions.sleeps, 0.02) for _ in range(10)]
+    tasks[3].wait(60)
+    os.kill(session.counters()["service_pid"], signal.SIGKILL)
+    later = session.task(functions.process)
+    for task in (*tasks, *slow):
+        task.wait(60)
+    assert (sums == 1000).all() and later.wait(60) > 0 and not session.alive
+    session.close()

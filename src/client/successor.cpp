@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/successor.hpp"
+
+#include "base/clock.hpp"
+#include "base/quiet_thread.hpp"
+#include "client/session.hpp"
+#include "session/futex.hpp"
+#include "tasks/record.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace offpath::client {
+namespace {
+
+constexpr uint64_t kNapNs = 100'000'000;
+constexpr uint64_t kMinuteNs = 60'000'000'000;
+constexpr size_t kMostLosses = 3;  // a minute
+
+// Of this process.
+bool is_lost_too_often() {
+  static std::mutex mutex;
+  static std::vector<uint64_t> losses;
+  std::lock_guard lock(mutex);
+  const uint64_t now = base::clock_ns();
+  std::erase_if(losses, [&](uint64_t when) { return now - when > kMinuteNs; });
+  losses.push_back(now);
+  return losses.size() >= kMostLosses;
+}
+
+void tell(offpath_session& session) {
+  session.header().events.fetch_add(1, std::memory_order_seq_cst);
+  session::futex_wake(session.header().events, INT32_MAX);
+}
+
+}  // namespace
+
+std::unique_ptr<Successor> Successor::make(offpath_session& lost) {
+  const bool is_far = (lost.service.flags & session::kServiceIsFar) != 0;
+  if (is_far || is_lost_too_often()) return nullptr;
+  std::unique_ptr<Successor> made(new Successor(lost));
+  try {
+    made->thread_ = base::quiet_thread([successor = made.get()] { successor->run(); });
+  } catch (const std::exception&) {  // the system has no thread left
+    return nullptr;
+  }
+  made->running_ = true;
+  return made;
+}
+
+Successor::~Successor() {
+  {
+    std::unique_lock lock(lost_.mutex);
+    stopping_ = true;
+    changed_.notify_all();
+    while (running_) {  // it may be about to sleep, or attaches
+      if (next_ != nullptr) session::futex_wake(next_->header().events, INT32_MAX);
+      changed_.wait_for(lock, std::chrono::milliseconds(1));
+    }
+  }
+  thread_.join();
+  offpath_session_detach(next_);
+}
+
+void Successor::add(offpath_op& op) {
+  waiting_.push_back(&op);
+  if (ready_) submit_all();
+}
+
+void Successor::forget(offpath_op& op) { std::erase(waiting_, &op); }
+
+offpath_session_t* Successor::await(std::unique_lock<std::mutex>& lock) {
+  changed_.wait(lock, [this] { return ready_ || failed_ || stopping_; });
+  return ready_ ? next_ : nullptr;
+}
+
+void Successor::run() {
+  const bool attached = attach();
+  std::unique_lock lock(lost_.mutex);
+  ready_ = attached;
+  failed_ = !attached;
+  if (attached) {
+    submit_all();
+  } else {
+    lost_.is_succeeded = false;
+    for (offpath_op* op : std::exchange(waiting_, {})) lost_.finish(*op, OFFPATH_ERR_SERVICE_LOST);
+  }
+  changed_.notify_all();
+  tell(lost_);
+  while (attached && !stopping_) {
+    const uint32_t seen = offpath_session_events(next_);
+    lock.unlock();
+    offpath_session_sleep(next_, seen, kNapNs);
+    if (next_->lost) std::this_thread::sleep_for(std::chrono::nanoseconds(kNapNs / 10));  // it has one itself
+    tell(lost_);
+    lock.lock();
+  }
+  running_ = false;
+  changed_.notify_all();
+}
+
+// Functions are what they were: all of them are known there before a task is.
+bool Successor::attach() {
+  offpath_session_t* next = nullptr;
+  if (offpath_session_attach(&lost_.params, &next, nullptr) != OFFPATH_OK) return false;
+  std::vector<const offpath_function*> known;
+  {
+    std::lock_guard lock(lost_.mutex);
+    next_ = next;
+    for (const auto& function : lost_.functions) known.push_back(function.get());
+  }
+  for (const offpath_function* ours : known) {
+    const offpath_function_params_t params = ours->params();
+    offpath_function_t* theirs = nullptr;
+    if (offpath_function_register(next, &params, &theirs, nullptr) != OFFPATH_OK) return false;
+    std::lock_guard lock(lost_.mutex);
+    functions_[ours] = theirs;
+  }
+  return true;
+}
+
+// In the order in which they were submitted: whatever comes after another one finds it there.
+void Successor::submit_all() {
+  std::vector<offpath_op*> ops = std::exchange(waiting_, {});
+  std::sort(ops.begin(), ops.end(), [](const auto* one, const auto* other) { return one->sequence < other->sequence; });
+  for (offpath_op* op : ops) {
+    const offpath_status_t status = submit(*op);
+    if (status != OFFPATH_OK) lost_.finish(*op, status);
+  }
+}
+
+offpath_status_t Successor::submit(offpath_op& op) {
+  const auto task = tasks::decode_task(op.record);
+  if (!task.ok()) return OFFPATH_ERR_SERVICE_LOST;
+  const auto is = [&](const auto& entry) { return entry.first->number == task->function; };
+  const auto function = std::find_if(functions_.begin(), functions_.end(), is);
+  if (function == functions_.end()) return OFFPATH_ERR_SERVICE_LOST;
+  std::vector<offpath_op*> after;
+  for (const offpath_op* before : op.after) {
+    const auto status = static_cast<offpath_status_t>(before->status.load(std::memory_order_acquire));
+    if (status == OFFPATH_OK) continue;
+    if (status != OFFPATH_IN_PROGRESS || before->again == nullptr) return OFFPATH_ERR_DEPENDENCE;
+    after.push_back(before->again);
+  }
+  std::vector<offpath_task_range_t> ranges;
+  for (const tasks::RangeRecord& range : task->ranges) {
+    ranges.push_back({reinterpret_cast<void*>(range.address), range.bytes, range.access, range.version});
+  }
+  offpath_task_params_t params{};
+  params.struct_bytes = sizeof(params);
+  params.flags = task->flags;
+  params.function = function->second;
+  params.argument = task->argument.data();
+  params.argument_bytes = task->argument.size();
+  params.ranges = ranges.data();
+  params.ranges_count = static_cast<uint32_t>(ranges.size());
+  params.after = after.data();
+  params.after_count = static_cast<uint32_t>(after.size());
+  params.priority = task->priority;
+  params.limit_ns = task->limit_ns;
+  params.cost_ns = task->cost_ns;
+  params.deadline_ns = task->deadline_ns;
+  const offpath_status_t status = offpath_task_submit(next_, &params, &op.again);
+  return status == OFFPATH_OK ? status : OFFPATH_ERR_SERVICE_LOST;
+}
+
+}  // namespace offpath::client

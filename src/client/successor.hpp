@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tasks whose service is lost go on: another service of the job is attached to, started if there is none, and they are submitted
+// there (docs/design/0044-recovery.md, Tasks). Teams and windows of the lost session stay as they are.
+//
+// A task that may have begun is only begun again if that is harmless: not where it may be begun once only, or changes memory.
+//
+// Threads: its own, which also lets those who wait in the lost session know what ends in the next one. Calls are made with the
+// lost session's mutex held; it is taken before the next one's.
+#pragma once
+
+#include <offpath/offpath.h>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace offpath::client {
+
+class Successor {
+ public:
+  // nullptr: there is none to be had. Services that are lost all the time are not followed.
+  static std::unique_ptr<Successor> make(offpath_session& lost);
+  // Without the mutex. What it is at is not ended.
+  ~Successor();
+  Successor(const Successor&) = delete;
+  Successor& operator=(const Successor&) = delete;
+
+  // False: never. Once it has failed, its tasks have ended.
+  bool may_help() const { return !failed_; }
+  // Takes over an operation, which has not ended: a task. Its `again` is set once it is submitted.
+  void add(offpath_op& op);
+  // Nobody waits for it any more.
+  void forget(offpath_op& op);
+  // Waits, with the mutex let go, until functions can be registered. nullptr: they cannot.
+  offpath_session_t* await(std::unique_lock<std::mutex>& lock);
+  void add_function(const offpath_function* ours, offpath_function_t* theirs) { functions_[ours] = theirs; }
+
+ private:
+  explicit Successor(offpath_session& lost) : lost_(lost) {}
+  void run();
+  bool attach();
+  void submit_all();
+  offpath_status_t submit(offpath_op& op);
+
+  offpath_session& lost_;
+  std::condition_variable changed_;
+  bool ready_ = false, failed_ = false, stopping_ = false, running_ = false;
+  offpath_session_t* next_ = nullptr;
+  std::map<const offpath_function*, offpath_function_t*> functions_;
+  std::vector<offpath_op*> waiting_;
+  std::thread thread_;
+};
+
+}  // namespace offpath::client
