@@ -599,6 +599,8 @@ offpath_status_t offpath_window_flush(offpath_window_t* window, uint64_t timeout
  * Failure  The function's own code, an exception, a crash, an exit or its time limit: OFFPATH_ERR_TASK, and how is said by
  *          offpath_task_result and offpath_op_describe. Executors that end are replaced. If an operation that a task
  *          comes after fails, the task is not run: OFFPATH_ERR_DEPENDENCE.
+ * Loss     When the service is lost, tasks go on with another one of the job, which is started if there is none, but not those that may
+ *          have begun and stay home or change memory (OFFPATH_TASK_INOUT): OFFPATH_ERR_SERVICE_LOST. Three times a minute is too often.
  */
 typedef struct offpath_function offpath_function_t;
 
