@@ -136,7 +136,7 @@ void offpath_op_describe(offpath_op_t* op, char* text, size_t capacity) {
     return;
   }
   std::lock_guard lock(op->session->mutex);
-  if (op->again != nullptr) return offpath_op_describe(op->again, text, capacity);
+  if (op->again != nullptr) return offpath_op_describe(op->again.get(), text, capacity);
   const auto status = static_cast<offpath_status_t>(op->status.load());
   snprintf(text, capacity, "%s #%llu: ", op->name, static_cast<unsigned long long>(op->sequence));
   if (status != OFFPATH_IN_PROGRESS) {

@@ -59,16 +59,16 @@ struct offpath_op {
   std::atomic<uint32_t> slot{kQueued};
   std::atomic<int32_t> status{OFFPATH_IN_PROGRESS};
   std::atomic<uint32_t> test_count{0};
-  uint64_t record_offset = 0;      // arena offset
-  offpath_op_times_t times{};      // if timed; struct_bytes 0: not known
-  std::vector<offpath_op*> after;  // task or gate: what it comes after
-  uint64_t after_offset = 0;       // where the record has their slots
-  uint32_t pins = 0;               // tasks that name it and have not ended, callers to be told: it stays as long
-  offpath_task_result_t result{};  // task
-  uint32_t function_number = 0;    // registration of a function
-  bool memory_freed = false;       // task: while it was under way
-  bool handed_on = false;          // task: to the session's successor, or its lists
-  offpath_op* again = nullptr;     // task: the same there
+  uint64_t record_offset = 0;         // arena offset
+  offpath_op_times_t times{};         // if timed; struct_bytes 0: not known
+  std::vector<offpath_op*> after;     // task or gate: what it comes after
+  uint64_t after_offset = 0;          // where the record has their slots
+  uint32_t pins = 0;                  // tasks that name it and have not ended, callers to be told: it stays as long
+  offpath_task_result_t result{};     // task
+  uint32_t function_number = 0;       // registration of a function
+  bool memory_freed = false;          // task: while it was under way
+  bool handed_on = false;             // task: to the session's successor, or its lists
+  std::unique_ptr<offpath_op> again;  // task: the same there
 
   bool in_sequence() const { return does(kind, offpath::session::kInSequence); }  // of its team
   uint64_t open_offset() const;                                                   // arena offset of the counters

@@ -142,7 +142,7 @@ offpath_status_t Successor::submit(offpath_op& op) {
     const auto status = static_cast<offpath_status_t>(before->status.load(std::memory_order_acquire));
     if (status == OFFPATH_OK) continue;
     if (status != OFFPATH_IN_PROGRESS || before->again == nullptr) return OFFPATH_ERR_DEPENDENCE;
-    after.push_back(before->again);
+    after.push_back(before->again.get());
   }
   std::vector<offpath_task_range_t> ranges;
   for (const tasks::RangeRecord& range : task->ranges) {
@@ -162,7 +162,9 @@ offpath_status_t Successor::submit(offpath_op& op) {
   params.limit_ns = task->limit_ns;
   params.cost_ns = task->cost_ns;
   params.deadline_ns = task->deadline_ns;
-  const offpath_status_t status = offpath_task_submit(next_, &params, &op.again);
+  offpath_op_t* again = nullptr;
+  const offpath_status_t status = offpath_task_submit(next_, &params, &again);
+  op.again.reset(again);
   return status == OFFPATH_OK ? status : OFFPATH_ERR_SERVICE_LOST;
 }
 

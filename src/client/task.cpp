@@ -94,10 +94,10 @@ std::optional<offpath_status_t> offpath_session::settle_again(offpath_op& op) {
     std::erase(queue, &op);
     successor->add(op);
   } else if (op.again != nullptr) {
-    const offpath_status_t status = offpath_op_test(op.again);
+    const offpath_status_t status = offpath_op_test(op.again.get());
     if (status == OFFPATH_IN_PROGRESS) return status;
     op.result = op.again->result;
-    offpath_op_free(std::exchange(op.again, nullptr));
+    offpath_op_free(op.again.release());
     finish(op, status);
   }
   return static_cast<offpath_status_t>(op.status.load(std::memory_order_acquire));
@@ -343,7 +343,7 @@ offpath_status_t offpath_task_cancel(offpath_op_t* op) {
   if (!session.mine()) return OFFPATH_ERR_STATE;
   std::lock_guard lock(session.mutex);
   if (session.settle(*op) != OFFPATH_IN_PROGRESS) return OFFPATH_OK;
-  if (op->again != nullptr) return offpath_task_cancel(op->again);
+  if (op->again != nullptr) return offpath_task_cancel(op->again.get());
   if (op->handed_on || op->slot == offpath_op::kQueued) {
     if (op->handed_on) session.successor->forget(*op);
     session.finish(*op, OFFPATH_ERR_CANCELLED);
