@@ -62,7 +62,7 @@ STANDS_ON = {
     "frontends/mpi/lanes": ["frontends/mpi/calls", "frontends/mpi/recording"],
     "frontends/mpi/requests": ["frontends/mpi/lanes"],
     "frontends/mpi/collectives": ["frontends/mpi/requests"],
-    "frontends/mpi/rma": ["frontends/mpi/lanes"],
+    "frontends/mpi/rma": ["frontends/mpi/lanes", "ops"],
     "frontends/mpi/messages": ["frontends/mpi/lanes"],
     "frontends/mpi/regions": ["device"],
     "frontends/mpi/device": ["frontends/mpi/regions"],

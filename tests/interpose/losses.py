@@ -115,7 +115,8 @@ def kill_service(s, mode, failed=None, program="lost", **more):
         counts = re.search(r"failed (\d+), right (\d+) of (\d+)", result.out)
         check(int(counts[1]) == failed, str(result))
     warnings = result.warnings()
-    check(len(warnings) == 1 and "on an offloaded window" in warnings[0], f"not that one warning: {result}")
+    check(len(warnings) == 1 and "all is native now" in warnings[0], f"not that one warning: {result}")
+    return result
 
 
 def lost_words(s):

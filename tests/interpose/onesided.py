@@ -2,10 +2,15 @@
 """Cases of one-sided communication."""
 
 import os
+import random
 import re
+import signal
+import subprocess
+import time
 
 from losses import kill_service
-from setting import check, statistics
+from pointtopoint import APART
+from setting import FORCED, Skipped, check, end_group, statistics, wait_for
 
 # Debian's Open MPI: osc/rdma gives wrong values, and fails where memory is attached.
 NATIVE = {"OMPI_MCA_osc": "sm,pt2pt"}
@@ -148,11 +153,13 @@ def rma_info(s):
 
 
 def rma_lost(s):
+    """Services that are killed are no errors; where operations are not kept, that is all they are."""
     if s.kind == "real":
         for way in ("fence", "lock", "request"):
-            kill_service(s, way, program="rma_lost")
+            check("errors: none" in kill_service(s, way, program="rma_lost").out, f"errors with {way}")
         for ways in ("host", "alternate"):
-            kill_service(s, "both", program="rma_lost", OFFPATH_MPI_WINDOWS=ways, **NATIVE)
+            other = kill_service(s, "both", program="rma_lost", OFFPATH_MPI_WINDOWS=ways, **NATIVE)
+            check("errors: none" in other.out, str(other))
         return
     for way in ("fence", "lock", "request"):
         for lose in ("0:1", "1:7", "2:30", "3:39"):
@@ -163,4 +170,58 @@ def rma_lost(s):
         check(other.status == 0 and "after the loss: ok" in other.out and "errors: some" in other.out, str(other))
 
 
-CASES = (rma, rma_ways, rma_atomics, rma_types, accepted, rma_threads, rma_fortran, rma_errors, rma_info, rma_lost)
+def killed_under_windows(s, seeds, apart, **changes):
+    """Random one-sided programs, killed at a random moment: the service of all ranks, or of `apart` that of one of them,
+    each on a node of its own. Every second one is stopped first, so that operations are under way."""
+    if apart and subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode != 0:
+        raise Skipped("no nodes of their own for ranks here")
+    longest = 0.0
+    for seed in seeds:
+        dice = random.Random(seed)
+        ready, go = f"{s.folder}/ready-{seed}", f"{s.folder}/go-{seed}"
+        ranks = 2 + seed % 3
+        folders = [f"{s.folder}/{rank}" for rank in range(ranks)] if apart else [s.folder]
+        command = [s.program("lost_windows"), str(seed)]
+        if apart:
+            command = ["unshare", "--uts", "sh", "-c", APART, s.folder, *command]
+        marks = {"LOST_READY": ready, "LOST_GO": go}
+        process = s.launch(command, ranks, {**FORCED, **NATIVE, **marks, **changes}, s.library)
+        try:
+            wait_for(ready)
+            services = [pid for folder in folders for pid in s.service_pids(folder + "\0")]
+            check(len(services) == len(folders), f"seed {seed}: services {services}")
+            killed = dice.choice(services)
+            time.sleep(dice.uniform(0, 0.1))
+            if seed % 2:
+                os.kill(killed, signal.SIGSTOP)
+                time.sleep(0.05)
+            os.kill(killed, signal.SIGKILL)
+            open(go, "w").close()
+            other = s.collect(process)
+        finally:
+            end_group(process)
+            for pid in [pid for folder in folders for pid in s.service_pids(folder + "\0")]:
+                os.kill(pid, signal.SIGKILL)
+        check(other.status == 0 and "after the loss: ok" in other.out, f"seed {seed}, {ranks} ranks: {other}")
+        check(apart or len(other.warnings()) == 1, f"seed {seed}: not exactly one warning: {other}")
+        longest = max(longest, float(re.search(r"longest round ([\d.]+)", other.out)[1]))
+    print(f"killed {len(seeds)} services, longest round {longest:.3f} s")
+
+
+def windows_lost(s):
+    killed_under_windows(s, range(1, 7), False)
+    if s.mpi == "openmpi":  # the other one calls in a thread, so it has no native way
+        killed_under_windows(s, range(7, 10), False, OFFPATH_MPI_WINDOWS="alternate")
+
+
+def windows_lost_apart(s):
+    killed_under_windows(s, range(1, 7), True)
+
+
+def windows_lost_long(s):
+    killed_under_windows(s, range(10, 110), False)
+    killed_under_windows(s, range(110, 210), True)
+
+
+CASES = (windows_lost, windows_lost_apart, windows_lost_long,
+         rma, rma_ways, rma_atomics, rma_types, accepted, rma_threads, rma_fortran, rma_errors, rma_info, rma_lost)

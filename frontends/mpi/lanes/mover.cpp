@@ -19,7 +19,7 @@ constexpr microseconds kUnderWay{Offloader::kLookNs / 1000};
 constexpr microseconds kQuiet{100'000};  // others may still be at what has ended here
 
 microseconds nap() {
-  if (offloader.holds_back()) return kHeldBack;
+  if (offloader.holds_back() || offloader.looks_often()) return kHeldBack;
   return offloader.needs_attention() ? kUnderWay : kQuiet;
 }
 

@@ -159,24 +159,37 @@ void Offloader::progress() {
 }
 
 bool Offloader::look_is_due() const {
-  if (!in_use_.load(std::memory_order_relaxed)) return false;
+  return in_use_.load(std::memory_order_relaxed) && (looks_often() || is_look_late());
+}
+
+bool Offloader::is_look_late() const {
   return base::clock_ns(CLOCK_MONOTONIC_COARSE) - looked_ns_.load(std::memory_order_relaxed) >= kLookNs;
 }
 
 // Also lanes whose operations have all ended here: others may still be at them, and wait for this rank's word.
 void Offloader::look() {
+  for (const Also& also : also_) also.look();
+  if (!is_look_late()) return;
   looked_ns_.store(base::clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
   for (const auto& lane : lanes_) {
     if (lane->in_use()) lane->check();
   }
-  if (also_) also_();
 }
 
-void Offloader::look_also(std::function<void()> look) {
+void Offloader::look_also(const void* owner, std::function<void()> look) {
   std::lock_guard lock(mutex_);
-  also_ = std::move(look);
-  if (also_ == nullptr) return;
+  also_.push_back({owner, std::move(look)});
   if (!in_use_.exchange(true, std::memory_order_relaxed)) mover_.wake();
+}
+
+void Offloader::look_less(const void* owner) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(also_, [owner](const Also& also) { return also.owner == owner; });
+}
+
+void Offloader::look_often(bool begins) {
+  often_.fetch_add(begins ? 1 : -1, std::memory_order_relaxed);
+  if (begins) mover_.wake();
 }
 
 void Offloader::advance_lanes() {
@@ -200,7 +213,7 @@ void Offloader::progress_all(AtEnd task) {
     else
       lane->respond();
   }
-  if (also_) also_();
+  for (const Also& also : also_) also.look();
 }
 
 bool Offloader::departed() {

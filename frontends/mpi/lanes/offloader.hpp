@@ -45,8 +45,13 @@ class Offloader {
   bool holds_back() const { return holds_back_.load(std::memory_order_relaxed); }
   // Losses are to be looked for now, and other ranks to be answered. Until one operation was posted they never are.
   bool look_is_due() const;
-  // From now on, or nothing more: `look` is called whenever losses are looked for, Inside. May throw bad_alloc.
-  void look_also(std::function<void()> look);
+  // From now on, and no more: `look` is called whenever losses are looked for, Inside. May throw bad_alloc. `owner`: any
+  // address, of whom it is.
+  void look_also(const void* owner, std::function<void()> look);
+  void look_less(const void* owner);
+  // Those are called in every round, while anybody wants that: others wait for their answers.
+  void look_often(bool begins);
+  bool looks_often() const { return often_.load(std::memory_order_relaxed) > 0; }
   // At the end ranks that have left are no loss, and nobody waits for words that were not asked for.
   void look_no_more() { in_use_.store(false, std::memory_order_relaxed); }
   bool in_use() const { return in_use_.load(std::memory_order_relaxed); }
@@ -94,6 +99,7 @@ class Offloader {
 
  private:
   void advance_lanes();
+  bool is_look_late() const;
   void look();
   void hold_back(bool held);
   void finish(Generalized& operation);
@@ -108,11 +114,16 @@ class Offloader {
   std::atomic<bool> holds_back_{false};
   std::atomic<bool> in_use_{false};
   std::atomic<uint64_t> looked_ns_{0};
+  std::atomic<int> often_{0};
   uint64_t posted_count_ = 0;  // at the service now
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Lane*> active_;  // lanes with operations
   std::vector<Loose*> loose_;
-  std::function<void()> also_;
+  struct Also {
+    const void* owner;
+    std::function<void()> look;
+  };
+  std::vector<Also> also_;
   HandleTable<MPI_Request, Requested> requests_;
   HandleTable<MPI_Comm, Lane> lanes_by_comm_;
   Errors errors_;

@@ -56,9 +56,13 @@ Parting ServiceTeam::parting() const {
   return {};
 }
 
-bool ServiceTeam::lost_process() const {
+std::vector<int> ServiceTeam::lost_processes() const {
   const std::vector<uint8_t> lost = losses();
-  return std::find(lost.begin(), lost.end(), OFFPATH_LOSS_PROCESS) != lost.end();
+  std::vector<int> found;
+  for (size_t member = 0; member < lost.size(); ++member) {
+    if (lost[member] == OFFPATH_LOSS_PROCESS) found.push_back(static_cast<int>(member));
+  }
+  return found;
 }
 
 }  // namespace offpath::mpi

@@ -40,7 +40,9 @@ class ServiceTeam {
   // A member whose service this rank's has lost, if any.
   Parting parting() const;
   // A member's process is known to be lost.
-  bool lost_process() const;
+  bool lost_process() const { return !lost_processes().empty(); }
+  // By member.
+  std::vector<int> lost_processes() const;
 
  private:
   // How each member is known to be lost, as an offpath_loss_t.

@@ -92,7 +92,7 @@ bool Office::open() {
   grant_to_all(near.has_value(), far.has_value());
   on_.store(true, std::memory_order_release);
   // Others may ask a rank that has posted nothing.
-  offloader.look_also([this] { listen(); });
+  offloader.look_also(this, [this] { listen(); });
   return true;
 }
 
@@ -114,7 +114,7 @@ void Office::grant_to_all(bool near, bool far) {
 
 void Office::close() {
   turn_off();
-  offloader.look_also({});
+  offloader.look_less(this);
   offloader.leave();
   const bool writes = resending.receives();
   resending.close();

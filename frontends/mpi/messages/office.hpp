@@ -10,7 +10,7 @@
 
 #include "mpi/messages/counts.hpp"
 #include "mpi/messages/kept.hpp"
-#include "mpi/messages/outbox.hpp"
+#include "mpi/lanes/outbox.hpp"
 #include "mpi/messages/resending.hpp"
 #include "mpi/messages/ring.hpp"
 #include "mpi/messages/routes.hpp"

@@ -30,7 +30,7 @@ void wait_all(std::vector<MPI_Request>* requests) {
   for (;;) {
     offloader.progress();
     if (all_done(requests)) return;
-    waiter.pause();
+    offloader.looks_often() ? waiter.poll() : waiter.pause();
   }
 }
 

@@ -2,6 +2,7 @@
 #include "mpi/rma/offloaded_window.hpp"
 
 #include "base/clock.hpp"
+#include "client/kept.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
 #include "mpi/lanes/offloader.hpp"
@@ -52,10 +53,15 @@ offpath_status_t OffloadedWindow::open(void* base, uint64_t bytes, offpath_error
   const offpath_status_t status = offpath_window_create(team, &params, &locks_, error);
   if (status != OFFPATH_OK) return status;
   params.id = kDataId;
-  params.flags = dynamic() ? OFFPATH_WINDOW_DYNAMIC : 0;
+  const uint32_t keeps = client::keeping_flag();
+  params.flags = keeps | (dynamic() ? OFFPATH_WINDOW_DYNAMIC : 0);
   params.base = bytes == 0 ? nullptr : base;
   params.bytes = bytes;
-  return offpath_window_create(team, &params, &data_, error);
+  const offpath_status_t opened = offpath_window_create(team, &params, &data_, error);
+  if (opened != OFFPATH_OK || keeps == 0) return opened;
+  AtHome part(size(), dynamic(), base, bytes);
+  homecoming_ = std::make_unique<Homecoming>(data_, *team_.service, team_.shadow, rank(), size(), std::move(part));
+  return opened;
 }
 
 void OffloadedWindow::close() {
@@ -68,6 +74,7 @@ void OffloadedWindow::close() {
   staged_.clear();
   end_followed();
   followed_.clear();
+  if (homecoming_ != nullptr) homecoming_->close();
   offpath_window_destroy(std::exchange(data_, nullptr));
   offpath_window_destroy(std::exchange(locks_, nullptr));
   team_.service.reset();
@@ -103,7 +110,8 @@ void OffloadedWindow::wait_until(const char* call, auto&& ready) {
     offloader.progress();
     nudge();
     if (ready()) return;
-    waiter.pause();
+    const bool at_services = homecoming_ == nullptr || !homecoming_->has_turned();
+    at_services ? waiter.pause() : waiter.poll();
     if (told || base::clock_ns() - begin < kPatienceNs) continue;
     told = true;
     say(job.settings(), LogLevel::info, "rank %d of a window has waited 10 s to %s: %llu of %llu operations are done",
@@ -113,6 +121,8 @@ void OffloadedWindow::wait_until(const char* call, auto&& ready) {
 }
 
 int OffloadedWindow::post(const offpath_remote_t& remote, offpath_op_t** op) {
+  if (homecoming_ != nullptr && homecoming_->is_full())
+    wait_until("post an operation", [&] { return !homecoming_->is_full(); });
   offpath_status_t status = offpath_remote(data_, &remote, op);
   if (status == OFFPATH_ERR_NO_MEMORY && !quiet()) {
     wait_until("post an operation", [&] {
@@ -128,7 +138,7 @@ void OffloadedWindow::keep(std::shared_ptr<Staged> staged) {
   staged->through = offpath_window_issued(data_);
   std::lock_guard lock(mutex_);
   // Data that was sent needs nobody any more; what is fetched waits for the application to ask for it.
-  const uint64_t completed = offpath_window_completed(data_);
+  const uint64_t completed = over();
   while (!staged_.empty() && !staged_.front()->footprint && staged_.front()->through <= completed) staged_.pop_front();
   staged_.push_back(std::move(staged));
   any_staged_.store(true, std::memory_order_release);
@@ -145,7 +155,7 @@ void OffloadedWindow::end_followed() {
   if (!any_followed_.load(std::memory_order_acquire)) return;
   std::lock_guard lock(mutex_);
   for (; !followed_.empty(); followed_.pop_front()) {
-    const offpath_status_t status = followed_.front().test();
+    const offpath_status_t status = followed_.front().test(homecoming_.get());
     if (status == OFFPATH_IN_PROGRESS) break;
     followed_.front().end(status == OFFPATH_OK ? MPI_SUCCESS : offloader.errors().code_for(status));
   }
@@ -161,7 +171,7 @@ void OffloadedWindow::mark_unsent() {
 void OffloadedWindow::settle_staged(bool deliver) {
   if (!any_staged_.load(std::memory_order_acquire)) return;
   std::lock_guard lock(mutex_);
-  const uint64_t completed = offpath_window_completed(data_);
+  const uint64_t completed = over();
   std::erase_if(staged_, [&](const std::shared_ptr<Staged>& staged) {
     if (staged->through > completed) return false;
     if (deliver) staged->deliver();
@@ -186,11 +196,28 @@ int OffloadedWindow::flush_served() {
     });
   }
   // Then only what other threads posted meanwhile is under way.
-  return end_flush(status == OFFPATH_IN_PROGRESS ? OFFPATH_OK : status);
+  if (status == OFFPATH_IN_PROGRESS) status = OFFPATH_OK;
+  if (homecoming_ != nullptr) {
+    if (over() < through) wait_until("flush", [&] { return over() >= through; });
+    const offpath_status_t failure = homecoming_->take_failure(through);
+    if (status == OFFPATH_OK) status = failure;
+  }
+  return end_flush(status);
 }
 
 void OffloadedWindow::finish_requests() {
   wait_until("finish requests", [this] { return requests_.load(std::memory_order_acquire) == 0; });
+}
+
+void OffloadedWindow::part() {
+  if (homecoming_ == nullptr) return handshake_.barrier();
+  // Who has turned says so before it comes here, and nobody turns by itself later: with none, none will hear of it.
+  int64_t turned = homecoming_->stay() ? 1 : 0;
+  handshake_.sum(&turned, 1);
+  if (turned == 0) return;
+  homecoming_->turn_now();
+  wait_until("hear all members", [this] { return homecoming_->has_heard_all(); });
+  handshake_.barrier();
 }
 
 int OffloadedWindow::flush(int target) {
@@ -204,7 +231,7 @@ int OffloadedWindow::flush(int target) {
 
 int OffloadedWindow::flush_local(int target) {
   const uint64_t through = unsent_.load(std::memory_order_acquire);
-  if (offpath_window_completed(data_) < through || any_staged_.load(std::memory_order_acquire)) return flush(target);
+  if (over() < through || any_staged_.load(std::memory_order_acquire)) return flush(target);
   if (mixture_ == nullptr || mixture_->idle()) return MPI_SUCCESS;
   const uint64_t entered_ns = base::clock_ns();
   // osc/pt2pt's flush_local does not wait for gets.
@@ -213,44 +240,86 @@ int OffloadedWindow::flush_local(int target) {
   return natively;
 }
 
+offpath_status_t OffloadedWindow::advance(LockWish& wish) {
+  if (homecoming_ != nullptr) return homecoming_->advance(wish);
+  const offpath_status_t status = offpath_op_test(wish.op);
+  if (status != OFFPATH_IN_PROGRESS) offpath_op_free(wish.op);
+  return status;
+}
+
 int OffloadedWindow::lock(offpath_remote_kind_t kind, const std::vector<int>& targets) {
-  std::vector<offpath_op_t*> asked;
-  asked.reserve(targets.size());
+  std::vector<LockWish> wishes;
+  std::vector<int> granted;
+  wishes.reserve(targets.size());
+  granted.reserve(targets.size());
   offpath_remote_t remote{};
   remote.struct_bytes = sizeof(remote);
   remote.kind = kind;
   offpath_status_t status = OFFPATH_OK;
   for (const int target : targets) {
     remote.target = static_cast<uint32_t>(target);
-    offpath_op_t* op = nullptr;
-    status = offpath_remote(locks_, &remote, &op);
+    LockWish wish{target, kind == OFFPATH_LOCK_EXCLUSIVE};
+    status = offpath_remote(locks_, &remote, &wish.op);
+    if (homecoming_ != nullptr && Homecoming::is_loss(status)) status = OFFPATH_OK;
     if (status != OFFPATH_OK) break;
-    asked.push_back(op);
+    wishes.push_back(wish);
   }
-  for (offpath_op_t* op : asked) {
-    offpath_status_t granted = offpath_op_test(op);
-    if (granted == OFFPATH_IN_PROGRESS) {
-      wait_until("lock", [&] { return (granted = offpath_op_test(op)) != OFFPATH_IN_PROGRESS; });
+  for (LockWish& wish : wishes) {
+    offpath_status_t its = advance(wish);
+    if (its == OFFPATH_IN_PROGRESS) {
+      wait_until("lock", [&] { return (its = advance(wish)) != OFFPATH_IN_PROGRESS; });
     }
-    if (status == OFFPATH_OK) status = granted;
-    offpath_op_free(op);
+    if (its == OFFPATH_OK) granted.push_back(wish.target);
+    if (status == OFFPATH_OK) status = its;
   }
-  if (status != OFFPATH_OK) unlock({targets.begin(), targets.begin() + static_cast<std::ptrdiff_t>(asked.size())});
+  if (status != OFFPATH_OK) unlock(granted);
   return code_of(status);
 }
 
 int OffloadedWindow::unlock(const std::vector<int>& targets) {
+  std::vector<uint64_t> questions;
   offpath_remote_t remote{};
   remote.struct_bytes = sizeof(remote);
   remote.kind = OFFPATH_UNLOCK;
   offpath_status_t status = OFFPATH_OK;
   for (const int target : targets) {
+    if (homecoming_ != nullptr) {
+      const uint64_t question = homecoming_->unlock(target);
+      if (question != 0) questions.push_back(question);
+      if (question != 0) continue;
+    }
     remote.target = static_cast<uint32_t>(target);
     // Nobody waits for it: requests reach a target in the order of posting, so the next lock finds it done.
     const offpath_status_t posted = offpath_remote(locks_, &remote, nullptr);
-    if (status == OFFPATH_OK) status = posted;
+    const bool is_over = homecoming_ != nullptr && Homecoming::is_loss(posted);  // nobody has granted it any more
+    if (status == OFFPATH_OK && !is_over) status = posted;
+  }
+  for (const uint64_t question : questions) {
+    offpath_status_t its = OFFPATH_IN_PROGRESS;
+    wait_until("unlock", [&] { return (its = homecoming_->answer_to(question)) != OFFPATH_IN_PROGRESS; });
+    if (status == OFFPATH_OK) status = its;
   }
   return code_of(status);
+}
+
+int OffloadedWindow::attach(void* base, uint64_t bytes) {
+  if (homecoming_ == nullptr) return code_of(offpath_window_attach(data_, base, bytes));
+  if (!homecoming_->attach(base, bytes)) return code_of(OFFPATH_ERR_ARGUMENT);
+  const offpath_status_t status = homecoming_->has_turned() ? OFFPATH_OK : offpath_window_attach(data_, base, bytes);
+  if (status == OFFPATH_OK || Homecoming::is_loss(status)) return MPI_SUCCESS;
+  homecoming_->detach(base);
+  return code_of(status);
+}
+
+int OffloadedWindow::detach(void* base) {
+  if (homecoming_ == nullptr) return code_of(offpath_window_detach(data_, base));
+  if (!homecoming_->has_turned()) {
+    const offpath_status_t status = offpath_window_detach(data_, base);
+    if (status != OFFPATH_OK && !Homecoming::is_loss(status)) return code_of(status);
+  }
+  // The service may work on it until it has let go of all.
+  if (homecoming_->has_turned()) wait_until("detach", [this] { return homecoming_->is_home(); });
+  return homecoming_->detach(base) ? MPI_SUCCESS : code_of(OFFPATH_ERR_ARGUMENT);
 }
 
 int OffloadedWindow::code_of(offpath_status_t status) const {
@@ -260,7 +329,10 @@ int OffloadedWindow::code_of(offpath_status_t status) const {
   return offloader.errors().code_for(status);
 }
 
-bool OffloadedWindow::lost() const { return offpath_session_alive(job.session()) == 0 || team_.service->parting(); }
+bool OffloadedWindow::lost() const {
+  const bool turned = homecoming_ != nullptr && homecoming_->has_turned();
+  return turned || offpath_session_alive(job.session()) == 0 || team_.service->parting();
+}
 
 int OffloadedWindow::raise(const char* call, int code) const {
   if (code == MPI_SUCCESS) return code;

@@ -5,6 +5,8 @@
 // It has a team of its own, and on that two windows of the service: one for data, and one for nothing but locks, so
 // that a flush never waits for a lock that another thread of this process waits for.
 //
+// When a service is lost, it goes on without (homecoming.hpp).
+//
 // States: open until MPI_Win_free; then closed, and the last request of it (transfer.hpp) deletes it.
 // Threads: any.
 #pragma once
@@ -14,6 +16,7 @@
 #include "mpi/rma/epochs.hpp"
 #include "mpi/rma/footprint.hpp"
 #include "mpi/rma/handshake.hpp"
+#include "mpi/rma/homecoming.hpp"
 #include "mpi/rma/mixture.hpp"
 #include "mpi/rma/submission.hpp"
 
@@ -68,6 +71,8 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   MPI_Comm shadow() const { return team_.shadow; }
   bool dynamic() const { return exposed_.empty(); }
   Epochs& epochs() { return epochs_; }
+  // nullptr: what a loss ends is an error.
+  Homecoming* homecoming() const { return homecoming_.get(); }
   Handshake& handshake() { return handshake_; }
   // nullptr: everything goes to the service.
   Mixture* mixture() const { return mixture_.get(); }
@@ -95,12 +100,14 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   int lock(offpath_remote_kind_t kind, const std::vector<int>& targets);
   int unlock(const std::vector<int>& targets);
   // Attaches and detaches memory of this process.
-  int attach(void* base, uint64_t bytes) { return code_of(offpath_window_attach(data_, base, bytes)); }
-  int detach(void* base) { return code_of(offpath_window_detach(data_, base)); }
+  int attach(void* base, uint64_t bytes);
+  int detach(void* base);
 
   // Requests of the application that are under way. finish_requests: until there are none; everything posted is done.
   void count_request(int change) { requests_.fetch_add(change, std::memory_order_acq_rel); }
   void finish_requests();
+  // All members come here when they have no operation left: then nobody asks anything of anybody any more.
+  void part();
 
   // One round for whatever native communication needs this process.
   void nudge();
@@ -115,8 +122,11 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
 
  private:
   void wait_until(const char* call, auto&& ready);
-  // Nothing is under way at the service.
-  bool quiet() const { return offpath_window_completed(data_) == offpath_window_issued(data_); }
+  // So many operations, from the first one posted.
+  uint64_t over() const { return homecoming_ ? homecoming_->over() : offpath_window_completed(data_); }
+  // Nothing is under way at the service, or at home.
+  bool quiet() const { return over() == offpath_window_issued(data_); }
+  offpath_status_t advance(LockWish& wish);
   int flush_served();
   int end_flush(offpath_status_t status);
   void settle_staged(bool deliver);
@@ -129,6 +139,7 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   offpath_window_t* locks_ = nullptr;
   Epochs epochs_;
   Handshake handshake_;
+  std::unique_ptr<Homecoming> homecoming_;
   std::unique_ptr<Mixture> mixture_;
   std::atomic<uint64_t> unsent_{0};  // flush_local waits for so many operations
   std::atomic<uint64_t> bytes_{0};

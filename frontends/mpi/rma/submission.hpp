@@ -14,6 +14,8 @@
 
 namespace offpath::mpi {
 
+class Homecoming;
+
 class Submission {
  public:
   Submission() = default;
@@ -27,8 +29,8 @@ class Submission {
 
   void add(offpath_op_t* op) { ops_.push_back(op); }
   bool empty() const { return ops_.empty(); }
-  // Of all: in progress, else the first failure.
-  offpath_status_t test();
+  // Of all: in progress, else the first failure. `homecoming`: of their window, or nullptr.
+  offpath_status_t test(Homecoming* homecoming);
   // After that: says so in the recording, with the MPI error code, and forgets them.
   void end(int error);
 

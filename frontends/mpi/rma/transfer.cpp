@@ -283,7 +283,7 @@ TransferRequest::~TransferRequest() {
 
 bool TransferRequest::advance() {
   window_->nudge();
-  const offpath_status_t status = submission_.test();
+  const offpath_status_t status = submission_.test(window_->homecoming());
   if (status == OFFPATH_IN_PROGRESS) return false;
   if (status == OFFPATH_OK && result_ != nullptr) result_->deliver();
   error = window_->code_of(status);

@@ -12,6 +12,8 @@ namespace offpath::mpi {
 Windows windows;
 
 void Windows::add(std::shared_ptr<OffloadedWindow> window) {
+  // Others may ask a rank that has posted nothing.
+  if (window->homecoming() != nullptr && !listens_.exchange(true)) offloader.look_also(this, [this] { listen(); });
   std::lock_guard lock(mutex_);
   table_.insert(window->handle(), window.get());
   owned_.push_back(std::move(window));
@@ -52,7 +54,19 @@ std::vector<std::shared_ptr<OffloadedWindow>> Windows::meeting_on(MPI_Comm comm)
   return meeting;
 }
 
+void Windows::listen() {
+  std::vector<std::shared_ptr<OffloadedWindow>> here;
+  {
+    std::lock_guard lock(mutex_);
+    here = owned_;
+  }
+  for (const auto& window : here) {
+    if (window->homecoming() != nullptr) window->homecoming()->attend();
+  }
+}
+
 void Windows::clear() {
+  if (listens_.exchange(false)) offloader.look_less(this);
   std::vector<std::shared_ptr<OffloadedWindow>> left;
   {
     std::lock_guard lock(mutex_);
@@ -118,8 +132,7 @@ int Win_free(MPI_Win* win) {
   if (!window->epochs().may_free()) return window->raise(kCall, MPI_ERR_RMA_SYNC);
   int code = window->flush();
   window->finish_requests();
-  // Whoever is through here asks nothing of anybody any more.
-  window->handshake().barrier();
+  window->part();
   window->raise(kCall, code);
   {
     const Inside inside;

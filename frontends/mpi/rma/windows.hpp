@@ -50,9 +50,11 @@ class Windows {
   WindowMemory memory;
 
  private:
+  void listen();
   void count_ended(const OffloadedWindow& window);
 
   std::atomic<size_t> count_{0};
+  std::atomic<bool> listens_{false};
   HandleTable<MPI_Win, OffloadedWindow> table_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<OffloadedWindow>> owned_;

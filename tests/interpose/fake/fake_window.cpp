@@ -3,6 +3,7 @@
 // memory; locks and the atomicity of accumulates are kept on a board that all members map.
 //
 //   OFFPATH_FAKE_LOSE_REMOTE=r:p  world rank r loses its service when it posts its p-th one-sided operation
+#include "client/kept.hpp"
 #include "fake.hpp"
 #include "kernels/reduce.hpp"
 
@@ -301,3 +302,15 @@ offpath_status_t offpath_window_flush(offpath_window_t* window, uint64_t) {
 }
 
 }  // extern "C"
+
+// It keeps nothing: what its loss ends is an error.
+namespace offpath::client {
+
+uint32_t keeping_flag() { return 0; }
+bool may_have_kept(const offpath_window_t*) { return false; }
+std::vector<Kept> take_kept(offpath_window_t*) { return {}; }
+offpath_status_t give_up(offpath_window_t*, offpath_op_t**) { return OFFPATH_ERR_SERVICE_LOST; }
+uint64_t sequence_of(const offpath_op_t*) { return 0; }
+std::span<uint8_t> journal_of(const offpath_window_t*) { return {}; }
+
+}  // namespace offpath::client

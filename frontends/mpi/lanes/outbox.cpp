@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "mpi/messages/outbox.hpp"
+#include "mpi/lanes/outbox.hpp"
 
 #include "mpi/job/job.hpp"
 #include "mpi/native/native.hpp"
@@ -26,6 +26,11 @@ void Outbox::tidy() {
     int done = 0;
     return native.Test(&sent.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
   });
+}
+
+bool Outbox::empty() {
+  std::lock_guard lock(mutex_);
+  return sent_.empty();
 }
 
 void Outbox::abandon() {

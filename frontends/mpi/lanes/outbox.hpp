@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Short messages of ours that are on their way (tickets, words): nobody waits for them, but their bytes stay until the
+// Messages of ours that are on their way (tickets, words, letters): nobody waits for them, but their bytes stay until the
 // library has sent them.
 //
 // Threads: any.
@@ -22,6 +22,7 @@ class Outbox {
   }
   // Lets go of those that were sent.
   void tidy();
+  bool empty();
   // Leaves the rest to the library, and their memory.
   void abandon();
 
