@@ -171,8 +171,8 @@ def rma_lost(s):
 
 
 def killed_under_windows(s, seeds, apart, **changes):
-    """Random one-sided programs, killed at a random moment: the service of all ranks, or of `apart` that of one of them,
-    each on a node of its own. Every second one is stopped first, so that operations are under way."""
+    """Random one-sided programs whose service is killed at a random moment; `apart`: of one rank, as each is on a node
+    of its own. Every second service is stopped first, so that operations are under way."""
     if apart and subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode != 0:
         raise Skipped("no nodes of their own for ranks here")
     longest = 0.0

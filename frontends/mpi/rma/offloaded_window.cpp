@@ -50,10 +50,11 @@ offpath_status_t OffloadedWindow::open(void* base, uint64_t bytes, offpath_error
   offpath_window_params_t params{};
   params.struct_bytes = sizeof(params);
   params.id = kLocksId;
+  const uint32_t keeps = client::keeping_flag();
+  params.flags = keeps;  // a service that knows of a loss grants nothing more
   const offpath_status_t status = offpath_window_create(team, &params, &locks_, error);
   if (status != OFFPATH_OK) return status;
   params.id = kDataId;
-  const uint32_t keeps = client::keeping_flag();
   params.flags = keeps | (dynamic() ? OFFPATH_WINDOW_DYNAMIC : 0);
   params.base = bytes == 0 ? nullptr : base;
   params.bytes = bytes;
