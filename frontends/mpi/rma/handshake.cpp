@@ -30,7 +30,8 @@ void wait_all(std::vector<MPI_Request>* requests) {
   for (;;) {
     offloader.progress();
     if (all_done(requests)) return;
-    offloader.looks_often() ? waiter.poll() : waiter.pause();
+    const bool no_thread = native.call_in_rounds != nullptr;  // that would need the library's lock meanwhile
+    offloader.looks_often() && no_thread ? waiter.poll() : waiter.pause();
   }
 }
 

@@ -109,9 +109,10 @@ void OffloadedWindow::wait_until(const char* call, auto&& ready) {
   bool told = false;
   for (;;) {
     offloader.progress();
-    nudge();
-    if (ready()) return;
+    // At home that moves the library, too. Where another thread is at it (mover.hpp), that needs the library's lock.
     const bool at_services = homecoming_ == nullptr || !homecoming_->has_turned();
+    if (at_services) nudge();
+    if (ready()) return;
     at_services ? waiter.pause() : waiter.poll();
     if (told || base::clock_ns() - begin < kPatienceNs) continue;
     told = true;
