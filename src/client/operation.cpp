@@ -229,12 +229,9 @@ void offpath_session::take_times(offpath_op& op) const {
 void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   if (status == OFFPATH_OK) op.copy_own_blocks();
   if (!op.after.empty()) release_after(op);
+  if (op.handed_on) successor->forget(op);
   if (op.slot != offpath_op::kQueued) {
     if (of_executors(op) && !op.handed_on) take_result(op);
-    if (op.memory_freed && status == OFFPATH_OK) {
-      status = OFFPATH_ERR_MEMORY_FAULT;
-      snprintf(op.result.text, sizeof(op.result.text), "memory of the task was freed while it was under way");
-    }
     arena.release(op.record_offset, op.record.size());
     if (op.kind == OpKind::remote) op.window->keep_if_lost(op, status);
     slot(op.slot).state.store(static_cast<uint32_t>(SlotState::free), std::memory_order_relaxed);
@@ -247,6 +244,10 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
       if (!op.window->keep_if_lost(op, status)) op.window->note_failure(status);
       ++op.window->dropped;
     }
+  }
+  if (op.memory_freed && status == OFFPATH_OK) {
+    status = OFFPATH_ERR_MEMORY_FAULT;
+    snprintf(op.result.text, sizeof(op.result.text), "memory of the task was freed while it was under way");
   }
   // A failed operation is redone by the caller from the staged data, so that stays until the op is freed.
   if (status == OFFPATH_OK) op.staging.reset();

@@ -188,6 +188,8 @@ struct offpath_session {
   // Of a task of a lost session: in progress there, or how it has ended; nothing: it stays here.
   std::optional<offpath_status_t> settle_again(offpath_op& op);
   offpath_status_t post_again(std::unique_ptr<offpath_op> op, offpath_op** out);
+  // All of its tasks, whoever looks at them.
+  void hand_on();
   // Notes which tasks under way use such memory. Whether there is one.
   bool fail_users(uint64_t address, uint64_t bytes);
   void free_memory(uint64_t offset);  // of the heap

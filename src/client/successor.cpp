@@ -19,14 +19,14 @@ constexpr uint64_t kNapNs = 100'000'000;
 constexpr uint64_t kMinuteNs = 60'000'000'000;
 constexpr size_t kMostLosses = 3;  // a minute
 
-// Of this process.
-bool is_lost_too_often() {
+// Of this process, whose sessions may lose the same one.
+bool is_lost_too_often(pid_t service) {
   static std::mutex mutex;
-  static std::vector<uint64_t> losses;
+  static std::map<pid_t, uint64_t> losses;  // when
   std::lock_guard lock(mutex);
   const uint64_t now = base::clock_ns();
-  std::erase_if(losses, [&](uint64_t when) { return now - when > kMinuteNs; });
-  losses.push_back(now);
+  std::erase_if(losses, [&](const auto& loss) { return now - loss.second > kMinuteNs; });
+  losses.emplace(service, now);
   return losses.size() >= kMostLosses;
 }
 
@@ -39,7 +39,7 @@ void tell(offpath_session& session) {
 
 std::unique_ptr<Successor> Successor::make(offpath_session& lost) {
   const bool is_far = (lost.service.flags & session::kServiceIsFar) != 0;
-  if (is_far || is_lost_too_often()) return nullptr;
+  if (is_far || is_lost_too_often(lost.service_pid)) return nullptr;
   std::unique_ptr<Successor> made(new Successor(lost));
   try {
     made->thread_ = base::quiet_thread([successor = made.get()] { successor->run(); });
@@ -65,11 +65,15 @@ Successor::~Successor() {
 }
 
 void Successor::add(offpath_op& op) {
+  under_way_.insert(&op);
   waiting_.push_back(&op);
   if (ready_) submit_all();
 }
 
-void Successor::forget(offpath_op& op) { std::erase(waiting_, &op); }
+void Successor::forget(offpath_op& op) {
+  under_way_.erase(&op);
+  std::erase(waiting_, &op);
+}
 
 offpath_session_t* Successor::await(std::unique_lock<std::mutex>& lock) {
   changed_.wait(lock, [this] { return ready_ || failed_ || stopping_; });
@@ -79,22 +83,23 @@ offpath_session_t* Successor::await(std::unique_lock<std::mutex>& lock) {
 void Successor::run() {
   const bool attached = attach();
   std::unique_lock lock(lost_.mutex);
+  if (attached && !stopping_) lost_.hand_on();
   ready_ = attached;
   failed_ = !attached;
-  if (attached) {
+  if (attached && !stopping_) {
     submit_all();
-  } else {
+  } else if (!stopping_) {
     lost_.is_succeeded = false;
     for (offpath_op* op : std::exchange(waiting_, {})) lost_.finish(*op, OFFPATH_ERR_SERVICE_LOST);
+    tell(lost_);
   }
   changed_.notify_all();
-  tell(lost_);
   while (attached && !stopping_) {
     const uint32_t seen = offpath_session_events(next_);
     lock.unlock();
+    tell(lost_);  // of what has ended before
     offpath_session_sleep(next_, seen, kNapNs);
     if (next_->lost) std::this_thread::sleep_for(std::chrono::nanoseconds(kNapNs / 10));  // it has one itself
-    tell(lost_);
     lock.lock();
   }
   running_ = false;

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -32,8 +33,10 @@ class Successor {
   bool may_help() const { return !failed_; }
   // Takes over an operation, which has not ended: a task. Its `again` is set once it is submitted.
   void add(offpath_op& op);
-  // Nobody waits for it any more.
+  // It has ended.
   void forget(offpath_op& op);
+  // What was taken over and has not ended.
+  const std::set<offpath_op*>& under_way() const { return under_way_; }
   // Waits, with the mutex let go, until functions can be registered. nullptr: they cannot.
   offpath_session_t* await(std::unique_lock<std::mutex>& lock);
   void add_function(const offpath_function* ours, offpath_function_t* theirs) { functions_[ours] = theirs; }
@@ -51,6 +54,7 @@ class Successor {
   offpath_session_t* next_ = nullptr;
   std::map<const offpath_function*, offpath_function_t*> functions_;
   std::vector<offpath_op*> waiting_;
+  std::set<offpath_op*> under_way_;
   std::thread thread_;
 };
 

@@ -103,6 +103,16 @@ std::optional<offpath_status_t> offpath_session::settle_again(offpath_op& op) {
   return static_cast<offpath_status_t>(op.status.load(std::memory_order_acquire));
 }
 
+// A task may come after ones that nobody looks at.
+void offpath_session::hand_on() {
+  const auto look = [&](offpath_op* op) {
+    if (op != nullptr && op->kind == OpKind::task) settle(*op);
+  };
+  for (offpath_op* op : by_slot) look(op);
+  const std::vector<offpath_op*> waiting(queue.begin(), queue.end());
+  for (offpath_op* op : waiting) look(op);
+}
+
 offpath_status_t offpath_session::post_again(std::unique_ptr<offpath_op> owned, offpath_op** out) {
   ++owned->team->unfinished;
   ++posted_count;
@@ -140,6 +150,9 @@ bool offpath_session::fail_users(uint64_t address, uint64_t bytes) {
   };
   for (offpath_op* op : by_slot) look(op);
   for (offpath_op* op : queue) look(op);
+  if (successor != nullptr) {
+    for (offpath_op* op : successor->under_way()) look(op);
+  }
   return any;
 }
 
@@ -213,11 +226,14 @@ Status register_function(offpath_session& session, const offpath_function_params
   {
     std::lock_guard lock(session.mutex);
     const offpath_status_t status = session.post(std::move(op), &posted);
-    if (status != OFFPATH_OK)
+    if (status != OFFPATH_OK && !session.lost)
       return Status::error(status, "the function cannot be registered: %s", offpath_status_string(status));
   }
-  offpath_status_t status = offpath_op_wait(posted, UINT64_MAX);
-  if (status == OFFPATH_ERR_NOT_STARTED) status = OFFPATH_ERR_SERVICE_LOST;
+  const offpath_status_t status = posted == nullptr ? OFFPATH_ERR_NOT_STARTED : offpath_op_wait(posted, UINT64_MAX);
+  if (status == OFFPATH_ERR_NOT_STARTED || status == OFFPATH_ERR_SERVICE_LOST) {
+    offpath_op_free(posted);
+    return register_again(session, said, out);
+  }
   Status result;
   if (status == OFFPATH_OK) {
     auto owned = std::make_unique<offpath_function>();
@@ -345,7 +361,6 @@ offpath_status_t offpath_task_cancel(offpath_op_t* op) {
   if (session.settle(*op) != OFFPATH_IN_PROGRESS) return OFFPATH_OK;
   if (op->again != nullptr) return offpath_task_cancel(op->again.get());
   if (op->handed_on || op->slot == offpath_op::kQueued) {
-    if (op->handed_on) session.successor->forget(*op);
     session.finish(*op, OFFPATH_ERR_CANCELLED);
     return OFFPATH_OK;
   }

@@ -227,6 +227,116 @@ TEST(TaskFailure, GoesOnWithTheNextService) {
   });
 }
 
+// Whoever waits for the last one of a chain only never looks at those before it.
+TEST(TaskFailure, OnlyTheLastOneIsWaitedFor) {
+  if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    Misbehaving tasks(p);
+    offpath_op_t* first = tasks.submit('c');
+    tasks.await_begin();
+    offpath_op_t* ops[20];
+    offpath_op_t* last = tasks.submit('-', 1);
+    for (offpath_op_t*& op : ops) {
+      op = last;
+      last = tasks.submit('-', 1, 0, {last});
+    }
+    kill(service_of(tasks.session), SIGKILL);
+    REQUIRE_STATUS(offpath_op_wait(last, 1'000'000'000), OFFPATH_IN_PROGRESS);
+    REQUIRE_STATUS(offpath_task_cancel(first), OFFPATH_OK);
+    tasks.check_end(last, OFFPATH_OK, "");
+    offpath_op_free(first);
+    for (offpath_op_t* op : ops) offpath_op_free(op);
+    offpath_session_detach(tasks.session);
+  });
+}
+
+// As without a loss: tasks that the next service knows, too.
+TEST(TaskFailure, MemoryFreedWhileTheNextServiceUsesIt) {
+  if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    Misbehaving tasks(p);
+    void* memory = nullptr;
+    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &memory), OFFPATH_OK);
+    kill(service_of(tasks.session), SIGKILL);
+    offpath_task_params_t params = tasks.tasks.params("mix");
+    offpath_op_t* before = tasks.submit('c');
+    tasks.await_begin();
+    const offpath_task_range_t range{memory, 4096, OFFPATH_TASK_OUT, 0};
+    params.ranges = &range;
+    params.ranges_count = 1;
+    offpath_op_t* user = tasks.tasks.submit(params);
+    offpath_memory_free(tasks.session, memory);
+    void* other = nullptr;
+    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &other), OFFPATH_OK);
+    REQUIRE(other != memory);
+    REQUIRE_STATUS(offpath_task_cancel(before), OFFPATH_OK);
+    tasks.check_end(user, OFFPATH_ERR_MEMORY_FAULT, "was freed");
+    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &other), OFFPATH_OK);
+    REQUIRE(other == memory);
+    offpath_op_free(before);
+    offpath_session_detach(tasks.session);
+  });
+}
+
+// Who registers a function while its service is lost does it at the next one.
+TEST(TaskFailure, LostWhileAFunctionIsRegistered) {
+  if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    Misbehaving tasks(p);
+    const pid_t service = service_of(tasks.session);
+    kill(service, SIGSTOP);
+    std::thread killer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      kill(service, SIGKILL);
+    });
+    tasks.check_end(tasks.submit('-'), OFFPATH_OK, "");
+    killer.join();
+    offpath_session_detach(tasks.session);
+  });
+}
+
+// Ends that nobody is told of would be found a nap later.
+TEST(TaskFailure, WaitsAtTheNextServiceAreToldOfEnds) {
+  if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    Misbehaving tasks(p);
+    kill(service_of(tasks.session), SIGKILL);
+    offpath_task_params_t params = tasks.tasks.params("nothing");
+    REQUIRE_STATUS(tasks.tasks.run(params), OFFPATH_OK);
+    constexpr int kTimes = 2000;
+    int late = 0;
+    for (int i = 0; i < kTimes; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      REQUIRE_STATUS(tasks.tasks.run(params), OFFPATH_OK);
+      if (std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(80)) ++late;
+    }
+    REQUIRE(late < 4);  // where others use the cores
+    offpath_session_detach(tasks.session);
+  });
+}
+
+// One loss, however many of a process's sessions it concerns.
+TEST(TaskFailure, ManySessionsLoseOneService) {
+  if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    std::vector<offpath_session_t*> sessions;
+    std::vector<Tasks> tasks;
+    for (int i = 0; i < 4; ++i) {
+      sessions.push_back(p.attach());
+      tasks.emplace_back(sessions.back());
+      REQUIRE_STATUS(tasks.back().run(tasks.back().params("nothing")), OFFPATH_OK);
+    }
+    kill(service_of(sessions[0]), SIGKILL);
+    for (Tasks& each : tasks) REQUIRE_STATUS(each.run(each.params("nothing")), OFFPATH_OK);
+    for (offpath_session_t* session : sessions) offpath_session_detach(session);
+  });
+}
+
 TEST(TaskFailure, ServicesThatAreLostAllTheTimeAreNotFollowed) {
   if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
   Job job(1);

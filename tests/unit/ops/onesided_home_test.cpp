@@ -4,8 +4,15 @@
 #include "onesided_target.hpp"
 #include "ops/onesided/home.hpp"
 
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <numeric>
 #include <random>
 
@@ -35,6 +42,7 @@ class Mortal : public memory::Port {
 
 constexpr uint32_t kMembers = 3;
 constexpr uint64_t kCounters = 4096;  // of 8 bytes
+constexpr uint64_t kKills = 400;
 
 class Death {
  public:
@@ -160,6 +168,213 @@ TEST(OnesidedHome, AtomicsAreDoneOnceWheneverTheServiceDies) {
   for (uint64_t seed = first; seed < first + (seed_text == nullptr ? 3000 : 1); ++seed) {
     Death(seed).run();
     ASSERT_FALSE(::testing::Test::HasFailure()) << "OFFPATH_TEST_SEED=" << seed;
+  }
+}
+
+// As a process that is killed at any instruction: between two stores of the journal, too.
+class Kill {
+ public:
+  static constexpr uint32_t kSteps = 60, kWide = 64;
+  struct Shared {
+    uint64_t
+        window[1 + 1 + kSteps + 4 * kWide];  // what gives numbers, what is swapped, what is claimed, what is added to
+    std::atomic<uint32_t> ended;
+    uint64_t fetched[kSteps];
+    uint64_t journal[(64 << 10) / 8];
+  };
+  explicit Kill(uint64_t seed)
+      : random_(seed),
+        shared_(static_cast<Shared*>(
+            mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    for (uint32_t i = 0; i < kSteps; ++i) steps_.push_back(make(i));
+  }
+  ~Kill() { munmap(shared_, sizeof(Shared)); }
+  Kill(const Kill&) = delete;
+  Kill& operator=(const Kill&) = delete;
+
+  void run() {
+    const auto ns = static_cast<long>(random_() % 150'000 + 1000);
+    const pid_t child = fork();
+    if (child == 0) serve(ns);
+    int status = 0;
+    waitpid(child, &status, 0);
+    const uint32_t ended = shared_->ended;
+    ASSERT_TRUE(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    Home home(kMembers, false, base(), memory::make_direct());
+    ASSERT_TRUE(home.attach(base(), sizeof(shared_->window)));
+    home.take_over({bytes(), remote::journal_bytes(kMembers)});
+    for (uint32_t i = 0; i < kSteps; ++i) {
+      if (i < ended && i % 3 != 0) continue;  // answers of some get lost
+      const Step& step = steps_[i];
+      Body body = step.wanted;
+      body.data.clear();
+      const Home::Outcome outcome = home.perform(step.from, encode(body), step.wanted.data, true);
+      ASSERT_TRUE(outcome.status.ok()) << outcome.status.text();
+      if (fetches(step.wanted.kind)) {
+        uint64_t value = 0;
+        ASSERT_GE(outcome.fetched.size(), 8U);
+        memcpy(&value, outcome.fetched.data(), 8);
+        shared_->fetched[i] = value;
+      }
+    }
+    check();
+  }
+
+ private:
+  struct Step {
+    Body wanted;
+    uint32_t from = 0;
+    uint32_t how = 0;
+  };
+  uint64_t base() const { return reinterpret_cast<uint64_t>(shared_->window); }
+  uint8_t* bytes() { return reinterpret_cast<uint8_t*>(shared_->journal); }
+
+  Step make(uint32_t i) {
+    Step out;
+    out.from = static_cast<uint32_t>(random_() % kMembers);
+    out.how = static_cast<uint32_t>(random_() % 6);
+    Body& wanted = out.wanted;
+    wanted.window = kWindow;
+    wanted.number = numbers_[out.from]++;
+    wanted.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_U64};
+    std::vector<uint64_t> data{1};
+    wanted.kind = OFFPATH_GET_ACCUMULATE;
+    switch (out.how) {
+      case 0:
+        break;
+      case 1:
+        wanted.reduction.op = OFFPATH_OP_REPLACE;
+        wanted.offset = 8;
+        data = {1000 + i};
+        break;
+      case 2:
+        wanted.kind = OFFPATH_COMPARE_AND_SWAP;
+        wanted.reduction = {OFFPATH_OP_NONE, OFFPATH_ELEMENT_U64};
+        wanted.offset = 16 + 8 * i;
+        data = {2000 + i, 0};
+        break;
+      case 3:  // adds to every second one
+      case 4:
+        if (out.how == 3) wanted.kind = OFFPATH_ACCUMULATE;
+        wanted.offset = 16 + 8 * kSteps;
+        wanted.contiguous = false;
+        wanted.layout = {16, 32, {{0, 8}, {16, 8}}};
+        data.assign(kWide, 1);
+        break;
+      default:
+        wanted.kind = OFFPATH_ACCUMULATE;
+        wanted.offset = 16 + 8 * kSteps + 8 * 2 * kWide;
+        data.assign(kWide, 1);
+        break;
+    }
+    wanted.data.resize(8 * data.size());
+    memcpy(wanted.data.data(), data.data(), wanted.data.size());
+    wanted.bytes = wanted.kind == OFFPATH_COMPARE_AND_SWAP ? 8 : wanted.data.size();
+    return out;
+  }
+
+  [[noreturn]] void serve(long ns) {
+    Target target([](RequestId, Answer) {});
+    const std::shared_ptr<memory::Port> memory = memory::make_direct();
+    auto journal = std::make_shared<remote::Journal>(bytes(), kMembers, nullptr);
+    if (!target.open(kClient, kTeam, kWindow, base(), sizeof(shared_->window), false, journal).ok()) _exit(1);
+    std::vector<std::vector<uint8_t>> bodies;
+    for (const Step& step : steps_) bodies.push_back(encode(step.wanted));
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGKILL;
+    timer_t timer{};
+    const itimerspec when{{0, 0}, {0, ns}};
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &when, nullptr) != 0) _exit(1);
+    for (uint32_t i = 0; i < kSteps; ++i) {
+      const Answer answer = target.on_request(kClient, kTeam, steps_[i].from, i, memory, bodies[i]);
+      if (!answer.status.ok()) _exit(1);
+      if (answer.payload.size() >= 8) memcpy(&shared_->fetched[i], answer.payload.data(), 8);
+      shared_->ended = i + 1;
+    }
+    _exit(0);
+  }
+
+  void check() {
+    std::vector<uint64_t> numbers, tokens{0}, seen{shared_->window[1]};
+    uint64_t dense = 0, spread = 0;
+    for (uint32_t i = 0; i < kSteps; ++i) {
+      const uint64_t fetched = shared_->fetched[i];
+      switch (steps_[i].how) {
+        case 0:
+          numbers.push_back(fetched);
+          break;
+        case 1:
+          tokens.push_back(1000 + i);
+          seen.push_back(fetched);
+          break;
+        case 2:
+          EXPECT_EQ(fetched, 0U);
+          EXPECT_EQ(shared_->window[2 + i], 2000U + i);
+          break;
+        case 3:
+        case 4:
+          ++spread;
+          break;
+        default:
+          ++dense;
+      }
+    }
+    std::sort(numbers.begin(), numbers.end());
+    for (uint64_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(numbers[i], i);
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(seen, tokens);
+    const uint64_t* const at = shared_->window + 2 + kSteps;
+    for (uint32_t i = 0; i < 2 * kWide; ++i) EXPECT_EQ(at[i], i % 2 == 0 ? spread : 0) << i;
+    for (uint32_t i = 0; i < kWide; ++i) EXPECT_EQ(at[2 * kWide + i], dense) << i;
+  }
+
+  std::mt19937_64 random_;
+  Shared* const shared_;
+  uint64_t numbers_[kMembers] = {};
+  std::vector<Step> steps_;
+};
+
+TEST(OnesidedHome, AtomicsAreDoneOnceWhereverTheServiceIsKilled) {
+  const char* seed_text = std::getenv("OFFPATH_TEST_SEED");
+  const uint64_t first = seed_text == nullptr ? std::random_device{}() : std::strtoull(seed_text, nullptr, 0);
+  for (uint64_t seed = first; seed < first + (seed_text == nullptr ? kKills : 1); ++seed) {
+    Kill(seed).run();
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "OFFPATH_TEST_SEED=" << seed;
+  }
+}
+
+// Whoever has written it: it is read, and leads to no place outside.
+TEST(OnesidedHome, AJournalOfAnything) {
+  std::mt19937_64 random(std::random_device{}());
+  struct Nowhere : Mortal {
+    memory::Outcome write(uint64_t, const void* from, size_t bytes, memory::Ticket) const override {
+      std::vector<uint8_t> looks(bytes);
+      memcpy(looks.data(), from, bytes);
+      return {};
+    }
+  };
+  const Nowhere memory;
+  const uint64_t bytes = remote::journal_bytes(kMembers);
+  for (int i = 0; i < 20000; ++i) {
+    const auto journal = std::make_unique<uint64_t[]>(bytes / 8);  // its ends are watched
+    auto* const at = reinterpret_cast<uint8_t*>(journal.get());
+    remote::Journal written(at, kMembers, nullptr);
+    for (int value = 0; value < 30; ++value) {
+      written.begin(static_cast<uint32_t>(random() % kMembers), random() % 100);
+      written.note_fetched(std::vector<uint8_t>(1 + random() % 1023));
+    }
+    for (uint64_t hits = random() % 12; hits > 0; --hits) {
+      const uint64_t word = random() % 2 == 0 ? 1 + random() % 12 : 1 + random() % (bytes / 8 - 1);
+      journal[word] = random() % 3 == 0   ? random()
+                      : random() % 3 == 0 ? UINT64_MAX - random() % 20000
+                                          : random() % 20000;
+    }
+    const auto history = remote::History::read({at, bytes}, kMembers, memory);
+    if (!history) continue;
+    for (uint32_t from = 0; from < kMembers; ++from) {
+      for (uint64_t number = 0; number < 100; ++number) (void)history->fetched(from, number);
+    }
   }
 }
 
