@@ -21,6 +21,28 @@ std::shared_ptr<memory::Port> as_stretch(const Wanted& wanted, const std::shared
   return stretch;
 }
 
+// A journal that somebody has written over leads nowhere else.
+class InWindow : public memory::Port {
+ public:
+  InWindow(const Regions& regions, const memory::Port& memory) : regions_(regions), memory_(memory) {}
+  memory::Outcome read(void* to, uint64_t address, size_t bytes, memory::Ticket ticket) const override {
+    return memory_.read(to, address, bytes, ticket);
+  }
+  memory::Outcome write(uint64_t address, const void* from, size_t bytes, memory::Ticket ticket) const override {
+    Wanted wanted;
+    wanted.offset = address;
+    wanted.bytes = bytes;
+    uint64_t at = 0;
+    if (regions_.find(wanted, 0, at).empty())
+      return Status::error(OFFPATH_ERR_RANGE, "a journal names memory outside its window");
+    return memory_.write(address, from, bytes, ticket);
+  }
+
+ private:
+  const Regions& regions_;
+  const memory::Port& memory_;
+};
+
 Status unknown() {
   return Status::error(OFFPATH_ERR_SERVICE_LOST,
                        "nobody knows whether an atomic operation was done before its "
@@ -33,7 +55,8 @@ Home::Home(uint32_t members, bool dynamic, uint64_t base, std::shared_ptr<memory
     : base_(dynamic ? 0 : base), memory_(std::move(memory)), has_told_(members) {}
 
 void Home::take_over(std::span<uint8_t> journal) {
-  history_ = remote::History::read(journal, static_cast<uint32_t>(has_told_.size()), *memory_);
+  const InWindow window(regions_, *memory_);
+  history_ = remote::History::read(journal, static_cast<uint32_t>(has_told_.size()), window);
 }
 
 Home::Outcome Home::perform(uint32_t from, std::span<const uint8_t> body, std::span<const uint8_t> data,

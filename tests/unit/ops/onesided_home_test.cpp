@@ -397,6 +397,30 @@ TEST(OnesidedHome, NobodyIsGrantedBeforeAllHaveSaidWhatTheyHold) {
   EXPECT_TRUE(home.grant().empty());
 }
 
+TEST(OnesidedHome, AJournalThatNamesOtherMemoryIsNone) {
+  std::vector<uint64_t> memory(remote::journal_bytes(2) / 8 + 1), window(8), outside(8);
+  auto* const bytes = reinterpret_cast<uint8_t*>(memory.data());
+  remote::Journal journal(bytes, 2, nullptr);
+  struct Deaf : Mortal {
+    memory::Outcome write(uint64_t, const void*, size_t, memory::Ticket) const override { throw Killed(); }
+  } port;
+  journal.begin(1, 0);
+  const uint64_t value = 7;
+  EXPECT_THROW(static_cast<void>(journal.write(port, reinterpret_cast<uint64_t>(outside.data()),
+                                               reinterpret_cast<const uint8_t*>(&value), 8)),
+               Killed);
+  Home home(2, false, reinterpret_cast<uint64_t>(window.data()), memory::make_direct());
+  ASSERT_TRUE(home.attach(reinterpret_cast<uint64_t>(window.data()), 64));
+  home.take_over({bytes, remote::journal_bytes(2)});
+  EXPECT_EQ(outside[0], 0U);
+  Body sum;
+  sum.window = kWindow;
+  sum.kind = OFFPATH_ACCUMULATE;
+  sum.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_U64};
+  sum.bytes = 8;
+  EXPECT_EQ(home.perform(1, encode(sum), std::vector<uint8_t>(8), true).status.code(), OFFPATH_ERR_SERVICE_LOST);
+}
+
 TEST(OnesidedHome, WithoutAJournalNobodyKnowsOfAtomics) {
   uint64_t counter = 0;
   Home home(2, true, 0, memory::make_direct());
