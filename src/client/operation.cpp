@@ -53,7 +53,7 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
   if (remote) op.sequence = op.window->shared().issued.fetch_add(1, std::memory_order_acq_rel);
   if (!queue.empty() || !submit(op)) {
     if (outstanding == 0 && queue.empty()) {  // nothing will ever make room
-      if (remote) ++op.window->dropped;
+      if (remote) op.window->drop(op.sequence);
       return OFFPATH_ERR_NO_MEMORY;
     }
     queue.push_back(&op);
@@ -76,7 +76,7 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
 offpath_status_t offpath_session::post_kept(std::unique_ptr<offpath_op> op, offpath_op** out) {
   op->sequence = op->window->shared().issued.fetch_add(1, std::memory_order_acq_rel);
   op->window->keep(*op, false);
-  ++op->window->dropped;
+  op->window->drop(op->sequence);
   op->status.store(OFFPATH_ERR_NOT_STARTED, std::memory_order_release);
   if (out != nullptr) *out = op.release();
   return OFFPATH_OK;
@@ -242,7 +242,7 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
     std::erase(queue, &op);
     if (op.kind == OpKind::remote) {
       if (!op.window->keep_if_lost(op, status)) op.window->note_failure(status);
-      ++op.window->dropped;
+      op.window->drop(op.sequence);
     }
   }
   if (op.memory_freed && status == OFFPATH_OK) {

@@ -34,6 +34,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -95,7 +96,7 @@ struct offpath_window {
   offpath_team* team = nullptr;
   uint64_t record = 0;                 // arena offset
   std::atomic<uint64_t> submitted{0};  // operations that the service has been given
-  std::atomic<uint64_t> dropped{0};    // that ended before
+  std::atomic<uint64_t> dropped{0};    // that ended before it got them
   std::atomic<uint32_t> test_count{0};
   uint32_t unfinished = 0;
   bool destroyed = false;
@@ -108,7 +109,14 @@ struct offpath_window {
   uint64_t journal = 0;           // arena offset; 0: there is none
   std::vector<uint64_t> atomics;  // by target: so many were posted
 
+  // Of those that were dropped, what completed() counts, and what comes after one that the service still works on.
+  mutable std::mutex ahead_mutex;  // a leaf
+  mutable std::atomic<bool> any_ahead{false};
+  mutable std::atomic<uint64_t> counted{0};
+  mutable std::set<uint64_t> ahead;
+
   void keep(offpath_op& op, bool may_be_done);
+  void drop(uint64_t sequence);
   // Whether it has, as a loss has ended it and the window keeps those.
   bool keep_if_lost(offpath_op& op, offpath_status_t status);
   uint64_t next_atomic(uint32_t target) {
@@ -117,6 +125,7 @@ struct offpath_window {
   }
   offpath::session::WindowRecord& shared() const;
   uint64_t issued() const { return shared().issued.load(std::memory_order_acquire); }
+  // The first so many are over.
   uint64_t completed() const;
   void note_failure(offpath_status_t status) const;
 };

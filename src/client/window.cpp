@@ -17,7 +17,25 @@ layout::WindowRecord& offpath_window::shared() const { return *session->at<layou
 
 uint64_t offpath_window::completed() const {
   if (all_over.load(std::memory_order_acquire)) return issued();
-  return shared().completed.load(std::memory_order_acquire) + dropped.load(std::memory_order_acquire);
+  const auto known = [this] {
+    return shared().completed.load(std::memory_order_acquire) + counted.load(std::memory_order_acquire);
+  };
+  if (!any_ahead.load(std::memory_order_acquire)) return known();
+  std::lock_guard lock(ahead_mutex);
+  while (!ahead.empty() && *ahead.begin() <= known()) {
+    ahead.erase(ahead.begin());
+    counted.fetch_add(1, std::memory_order_acq_rel);
+  }
+  any_ahead.store(!ahead.empty(), std::memory_order_release);
+  return known();
+}
+
+// Others that were posted before may be under way.
+void offpath_window::drop(uint64_t sequence) {
+  std::lock_guard lock(ahead_mutex);
+  ahead.insert(sequence);
+  any_ahead.store(true, std::memory_order_release);
+  ++dropped;
 }
 
 void offpath_window::note_failure(offpath_status_t status) const {

@@ -261,7 +261,8 @@ int OffloadedWindow::lock(offpath_remote_kind_t kind, const std::vector<int>& ta
   for (const int target : targets) {
     remote.target = static_cast<uint32_t>(target);
     LockWish wish{target, kind == OFFPATH_LOCK_EXCLUSIVE};
-    status = offpath_remote(locks_, &remote, &wish.op);
+    const bool at_services = homecoming_ == nullptr || !homecoming_->has_turned();
+    if (at_services) status = offpath_remote(locks_, &remote, &wish.op);
     if (homecoming_ != nullptr && Homecoming::is_loss(status)) status = OFFPATH_OK;
     if (status != OFFPATH_OK) break;
     wishes.push_back(wish);
@@ -317,7 +318,8 @@ int OffloadedWindow::detach(void* base) {
   if (homecoming_ == nullptr) return code_of(offpath_window_detach(data_, base));
   if (!homecoming_->has_turned()) {
     const offpath_status_t status = offpath_window_detach(data_, base);
-    if (status != OFFPATH_OK && !Homecoming::is_loss(status)) return code_of(status);
+    // What it does not know any more it was told to let go of meanwhile.
+    if (status != OFFPATH_OK && !Homecoming::is_loss(status) && !homecoming_->has_turned()) return code_of(status);
   }
   // The service may work on it until it has let go of all.
   if (homecoming_->has_turned()) wait_until("detach", [this] { return homecoming_->is_home(); });

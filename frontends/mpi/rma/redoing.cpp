@@ -53,6 +53,7 @@ void Redoing::ask(uint64_t sequence, Operation& operation, Letters& letters) {
   const auto decoded = remote::decode(origin.body, remote::Data::may_follow);
   const auto refuse = [&](offpath_status_t status) { end(operations_.find(sequence), status); };
   if (!decoded.ok()) return refuse(decoded.status().code());
+  if (lost_.contains(origin.target)) return refuse(OFFPATH_ERR_PEER_LOST);
   const remote::Wanted& wanted = decoded.value().wanted;
   const uint64_t data = remote::data_bytes(wanted), known = decoded.value().data.size();
   Letter::Head head{.said = Letter::Said::operation, .is = operation.may_be_done, .id = sequence};
@@ -103,6 +104,7 @@ void Redoing::end(Operations::iterator operation, offpath_status_t status) {
 }
 
 void Redoing::forget(int target) {
+  lost_.insert(static_cast<uint32_t>(target));
   for (auto next = operations_.begin(); next != operations_.end();) {
     const auto operation = next++;
     if (operation->second.origin.target == static_cast<uint32_t>(target)) end(operation, OFFPATH_ERR_PEER_LOST);

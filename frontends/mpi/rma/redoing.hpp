@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace offpath::mpi {
@@ -29,7 +30,7 @@ class Redoing {
   void ask(Letters& letters);
   // An answer of operations. What cannot be one is dropped.
   void take(const Letter& answer);
-  // Its process is lost.
+  // Its process is lost: what is or will be for it fails.
   void forget(int target);
 
   // Of those that are not carried out yet, the first; kNone.
@@ -62,6 +63,7 @@ class Redoing {
   uint64_t asked_count_ = 0;
   uint64_t asked_bytes_ = 0;
   std::map<uint64_t, offpath_status_t> failed_;
+  std::set<uint32_t> lost_;  // targets
 };
 
 }  // namespace offpath::mpi

@@ -86,6 +86,24 @@ TEST_F(KeptOperations, AreAllThatIsPostedOnceTheWindowIsGivenUp) {
   offpath_op_free(closing);
 }
 
+TEST_F(KeptOperations, CountOnceAllBeforeThemAreOver) {
+  post(8);
+  post(8);
+  offpath_op_t* closing = nullptr;
+  ASSERT_EQ(give_up(&window_, &closing), OFFPATH_OK);
+  post(8);
+  post(8);
+  EXPECT_EQ(offpath_window_completed(&window_), 0U) << "the service is still at the first ones";
+  end(slot_of(0), OFFPATH_OK);
+  EXPECT_EQ(offpath_window_completed(&window_), 1U);
+  end(slot_of(1), OFFPATH_OK);
+  EXPECT_EQ(offpath_window_completed(&window_), 4U);
+  post(8);
+  EXPECT_EQ(offpath_window_completed(&window_), 5U);
+  EXPECT_EQ(take_kept(&window_).size(), 3U);
+  offpath_op_free(closing);
+}
+
 TEST_F(KeptOperations, AreNotThoseThatFailedOtherwise) {
   post(8);
   end(slot_of(0), OFFPATH_ERR_RANGE);
