@@ -10,7 +10,7 @@ namespace {
 
 using base::Status;
 
-constexpr uint64_t kMark = 0x6c6e726a'31460000ULL;   // a service writes here
+constexpr uint64_t kMark = 0x6c6e726a'32460000ULL;   // a service writes here
 constexpr uint64_t kAreaBytes = uint64_t{16} << 10;  // written at once: what stays in a core's own cache
 constexpr uint64_t kRingBytes = uint64_t{12} << 10;
 
@@ -24,7 +24,8 @@ struct Head {
   Word from;       // whose it is
   Word done;       // bytes of it that are in place
   Word intended;   // bytes that are being written; 0: nothing is
-  Word address;    // where
+  Word address;    // where, if all lies together
+  Word ranges;     // else so many places, which lie before the bytes
   Word then_done;  // bytes in place once they are
   Word first;      // value in the ring that is still there
   Word end;        // of the last one
@@ -35,6 +36,8 @@ struct ValueHead {
   uint32_t from;
   uint32_t bytes;
 };
+
+constexpr uint64_t kPlaceBytes = sizeof(memory::Range);
 
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 uint64_t area_at(uint32_t members) { return sizeof(Head) + uint64_t{8} * members; }
@@ -53,6 +56,18 @@ uint64_t position_of(uint64_t end, uint64_t bytes) {
   return left < sizeof(ValueHead) + padded(bytes) ? end + left : end;
 }
 
+// What was being written. False: that cannot be.
+bool complete(const Head& head, const uint8_t* area, uint64_t bytes, const memory::Port& memory) {
+  const uint64_t count = head.ranges.load();
+  if (count == 0) return memory.write(head.address.load(), area, bytes).ok();
+  if (count > (kAreaBytes - bytes) / kPlaceBytes) return false;
+  std::vector<memory::Range> ranges(count);
+  std::memcpy(ranges.data(), area, count * kPlaceBytes);
+  uint64_t sum = 0;
+  for (const memory::Range& range : ranges) sum += std::min(range.bytes, kAreaBytes);
+  return sum == bytes && memory.scatter(ranges, area + count * kPlaceBytes).ok();
+}
+
 class JournaledPort : public memory::Port {
  public:
   JournaledPort(std::shared_ptr<memory::Port> memory, std::shared_ptr<Journal> journal)
@@ -62,6 +77,9 @@ class JournaledPort : public memory::Port {
   }
   memory::Outcome write(uint64_t address, const void* from, size_t bytes, memory::Ticket) const override {
     return journal_->write(*memory_, address, static_cast<const uint8_t*>(from), bytes);
+  }
+  memory::Outcome scatter(std::span<const memory::Range> ranges, const void* from, memory::Ticket) const override {
+    return journal_->scatter(*memory_, ranges, static_cast<const uint8_t*>(from));
   }
   memory::Outcome gather(void* to, std::span<const memory::Range> ranges, memory::Ticket ticket) const override {
     return memory_->gather(to, ranges, ticket);
@@ -116,20 +134,56 @@ void Journal::note_fetched(std::span<const uint8_t> value) {
   say(head.end, end);
 }
 
+// What is in the area, so many bytes.
+template <typename Write>
+Status Journal::write_intended(uint64_t bytes, Write write) {
+  Head& head = head_of(memory_);
+  done_bytes_ += bytes;
+  say(head.then_done, done_bytes_);
+  say(head.intended, bytes);
+  const memory::Outcome outcome = write();
+  say(head.done, done_bytes_);
+  say(head.intended, 0);
+  return outcome.status();
+}
+
 Status Journal::write(const memory::Port& memory, uint64_t address, const uint8_t* from, size_t bytes) {
   Head& head = head_of(memory_);
-  uint8_t* const area = memory_ + area_at(members_);
   for (uint64_t at = 0; at < bytes; at += kAreaBytes) {
     const uint64_t part = std::min<uint64_t>(kAreaBytes, bytes - at);
-    std::memcpy(area, from + at, part);
-    done_bytes_ += part;
+    std::memcpy(memory_ + area_at(members_), from + at, part);
     say(head.address, address + at);
-    say(head.then_done, done_bytes_);
-    say(head.intended, part);
-    const memory::Outcome outcome = memory.write(address + at, from + at, part);
-    say(head.done, done_bytes_);
-    say(head.intended, 0);
-    if (!outcome.ok()) return outcome.status();
+    say(head.ranges, 0);
+    Status status = write_intended(part, [&] { return memory.write(address + at, from + at, part); });
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+// As many ranges at once as have room in the area, with their bytes.
+Status Journal::scatter(const memory::Port& memory, std::span<const memory::Range> ranges, const uint8_t* from) {
+  uint8_t* const area = memory_ + area_at(members_);
+  while (!ranges.empty()) {
+    size_t count = 0;
+    uint64_t bytes = 0;
+    while (count < ranges.size() &&
+           ranges[count].bytes <= kAreaBytes - bytes - std::min(kAreaBytes - bytes, (count + 1) * kPlaceBytes)) {
+      bytes += ranges[count++].bytes;
+    }
+    Status status;
+    if (count > 1) {
+      std::memcpy(area, ranges.data(), count * kPlaceBytes);
+      std::memcpy(area + count * kPlaceBytes, from, bytes);
+      say(head_of(memory_).ranges, count);
+      status = write_intended(bytes, [&] { return memory.scatter(ranges.first(count), from); });
+    } else {
+      count = 1;
+      bytes = ranges[0].bytes;
+      status = write(memory, static_cast<uint64_t>(ranges[0].offset), from, bytes);
+    }
+    if (!status.ok()) return status;
+    from += bytes;
+    ranges = ranges.subspan(count);
   }
   return {};
 }
@@ -149,7 +203,7 @@ std::optional<History> History::read(std::span<const uint8_t> journal, uint32_t 
   if (open > 0 && whose < members && out.done_[whose] < open) {
     out.open_ = Open{static_cast<uint32_t>(whose), open - 1, head.done.load()};
     if (intended > 0 && intended <= kAreaBytes) {
-      if (!memory.write(head.address.load(), from + area_at(members), intended).ok()) return std::nullopt;
+      if (!complete(head, from + area_at(members), intended, memory)) return std::nullopt;
       out.open_->bytes = head.then_done.load();
     }
   }

@@ -39,8 +39,12 @@ class Journal {
   void note_fetched(std::span<const uint8_t> value);
   // Writes to `memory` for the open operation. Its calls go on in the order of the operation's data.
   base::Status write(const memory::Port& memory, uint64_t address, const uint8_t* from, size_t bytes);
+  base::Status scatter(const memory::Port& memory, std::span<const memory::Range> ranges, const uint8_t* from);
 
  private:
+  template <typename Write>
+  base::Status write_intended(uint64_t bytes, Write write);
+
   uint8_t* const memory_;
   const uint32_t members_;
   const std::shared_ptr<const void> keeper_;

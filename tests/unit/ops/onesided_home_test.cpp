@@ -127,11 +127,23 @@ class Death {
       const auto* there = reinterpret_cast<const uint64_t*>(base() + posted.wanted.offset + at);
       std::vector<uint64_t> after(there, there + part / 8);
       for (uint64_t& value : after) ++value;
-      ASSERT_TRUE(through->write(reinterpret_cast<uint64_t>(there), after.data(), part).ok());
+      const uint64_t address = reinterpret_cast<uint64_t>(there);
+      const bool scatters = random_() % 2 == 0;
+      const memory::Outcome written = scatters ? through->scatter(ranges_of(address, part), after.data())
+                                               : through->write(address, after.data(), part);
+      ASSERT_TRUE(written.ok());
       at += part;
     }
     written_->end();
     posted.answered = random_() % 4 != 0;
+  }
+
+  std::vector<memory::Range> ranges_of(uint64_t address, uint64_t bytes) {
+    const uint64_t most = random_() % 8 == 0 ? 4000 : 9;
+    std::vector<memory::Range> ranges;
+    for (uint64_t at = 0; at < bytes; at += ranges.back().bytes)
+      ranges.push_back({static_cast<int64_t>(address + at), std::min(8 * (1 + random_() % most), bytes - at)});
+    return ranges;
   }
 
   void again(Home& home, uint32_t from, const Posted& posted) {
