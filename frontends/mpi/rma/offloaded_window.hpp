@@ -26,6 +26,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -121,7 +122,7 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
-  void wait_until(const char* call, auto&& ready);
+  void wait_until(const char* call, const std::function<bool()>& ready);
   // So many operations, from the first one posted.
   uint64_t over() const { return homecoming_ ? homecoming_->over() : offpath_window_completed(data_); }
   // Nothing is under way at the service, or at home.
