@@ -142,7 +142,7 @@ void Local::end_work(Operation& operation, const LocalWork& work) {
 struct Local::Operands {
   uint64_t offset = 0;
   uint64_t bytes = 0;
-  uint8_t* data[2] = {};  // where the operands can be read, in place or in a chunk; null: to be read yet
+  const uint8_t* data[2] = {};  // where the operands can be read, in place or in a chunk; null: to be read yet
   uint8_t* result = nullptr;
   bool in_place = false;  // the result is where it belongs
   Chunk* taken[2] = {};
@@ -158,11 +158,12 @@ uint64_t Local::begin_reduce(const Work& work) {
   o.bytes = std::max(o.bytes / element, uint64_t{1}) * element;
   o.result = work->target.memory->view(work->target.address + o.offset, o.bytes);
   o.in_place = o.result != nullptr;
+  if (o.result == nullptr) o.result = work->target.memory->draft(work->target.address + o.offset, o.bytes);
   const Location* places[2] = {&work->source, &work->operand};
   for (size_t i = 0; i < 2; ++i) {
-    o.data[i] = places[i]->memory->view(places[i]->address + o.offset, o.bytes);
+    o.data[i] = places[i]->memory->look(places[i]->address + o.offset, o.bytes);
     // A chunk that one of the operands needs holds the result too.
-    const bool needed = o.data[i] == nullptr || (i == 1 && !o.in_place && o.taken[0] == nullptr);
+    const bool needed = o.data[i] == nullptr || (i == 1 && o.result == nullptr && o.taken[0] == nullptr);
     if (!needed) continue;
     o.taken[i] = s_.chunks.take();
     if (o.taken[i] == nullptr) {
@@ -170,7 +171,7 @@ uint64_t Local::begin_reduce(const Work& work) {
       return 0;
     }
   }
-  if (!o.in_place) o.result = (o.taken[0] != nullptr ? o.taken[0] : o.taken[1])->memory.get();
+  if (o.result == nullptr) o.result = (o.taken[0] != nullptr ? o.taken[0] : o.taken[1])->memory.get();
   work->offset += o.bytes;
   ++work->in_flight;
   read_operands(*work->operation, work, o);
@@ -181,10 +182,11 @@ void Local::read_operands(Operation& operation, const Work& work, const Operands
   const size_t i = operands.data[0] == nullptr ? 0 : 1;
   if (operands.data[i] != nullptr) return combine(operation, work, operands);
   Operands next = operands;
-  next.data[i] = next.taken[i]->memory.get();
+  uint8_t* const here = next.taken[i]->memory.get();
+  next.data[i] = here;
   const Location& place = i == 0 ? work->source : work->operand;
   const memory::Ticket ticket = s_.next_ticket();
-  s_.when_done(operation, place.memory->read(next.data[i], place.address + next.offset, next.bytes, ticket), ticket,
+  s_.when_done(operation, place.memory->read(here, place.address + next.offset, next.bytes, ticket), ticket,
                [this, work, next](Operation* op, const Status& status) {
                  if (op != nullptr && status.ok()) return read_operands(*op, work, next);
                  give_back(next);

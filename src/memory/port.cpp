@@ -32,6 +32,7 @@ Outcome Port::scatter(std::span<const Range> ranges, const void* from, Ticket ti
 }
 
 uint8_t* Port::view(uint64_t, size_t) const { return nullptr; }
+uint8_t* Port::draft(uint64_t, size_t) const { return nullptr; }
 size_t Port::alike(uint64_t, size_t bytes) const { return bytes; }
 
 }  // namespace offpath::memory

@@ -61,6 +61,10 @@ class Port {
   virtual bool prompt() const { return true; }
   // Where this process can use the client's bytes in place; null when it cannot, then read and write.
   virtual uint8_t* view(uint64_t address, size_t bytes) const;
+  // The same to read only, where writing needs more than a store.
+  virtual const uint8_t* look(uint64_t address, size_t bytes) const { return view(address, bytes); }
+  // Where what is to be written there may be made, to be given to write() next: null, anywhere.
+  virtual uint8_t* draft(uint64_t address, size_t bytes) const;
   // So many of the bytes are alike: all of them have a view together, or none has. At least one, of any.
   virtual size_t alike(uint64_t address, size_t bytes) const;
   // Whether what was read so far may have been something else than data already (memory/lease.hpp).

@@ -84,13 +84,19 @@ class StridedPort : public Port {
   }
   bool prompt() const override { return memory_->prompt(); }
   uint8_t* view(uint64_t address, size_t bytes) const override {
-    if (!layout_->valid()) return nullptr;
     Range range;
-    const bool inside = LayoutIndex::Cursor(*layout_, base_, address).take(bytes, range);
-    return inside && range.bytes == bytes ? memory_->view(static_cast<uint64_t>(range.offset), bytes) : nullptr;
+    return is_one(address, bytes, range) ? memory_->view(static_cast<uint64_t>(range.offset), bytes) : nullptr;
+  }
+  const uint8_t* look(uint64_t address, size_t bytes) const override {
+    Range range;
+    return is_one(address, bytes, range) ? memory_->look(static_cast<uint64_t>(range.offset), bytes) : nullptr;
   }
 
  private:
+  // Whether they lie together, and where.
+  bool is_one(uint64_t address, size_t bytes, Range& range) const {
+    return layout_->valid() && LayoutIndex::Cursor(*layout_, base_, address).take(bytes, range) && range.bytes == bytes;
+  }
   // Hands over as many ranges at once as one system call of CMA takes.
   template <typename Move>
   Outcome transfer(uint64_t address, size_t bytes, Ticket ticket, Move move) const {

@@ -75,6 +75,12 @@ class JournaledPort : public memory::Port {
   memory::Outcome read(void* to, uint64_t address, size_t bytes, memory::Ticket ticket) const override {
     return memory_->read(to, address, bytes, ticket);
   }
+  const uint8_t* look(uint64_t address, size_t bytes) const override { return memory_->look(address, bytes); }
+  // A draft's worth.
+  size_t alike(uint64_t address, size_t bytes) const override {
+    return memory_->alike(address, std::min<size_t>(bytes, kAreaBytes));
+  }
+  uint8_t* draft(uint64_t, size_t bytes) const override { return journal_->draft(bytes); }
   memory::Outcome write(uint64_t address, const void* from, size_t bytes, memory::Ticket) const override {
     return journal_->write(*memory_, address, static_cast<const uint8_t*>(from), bytes);
   }
@@ -147,11 +153,14 @@ Status Journal::write_intended(uint64_t bytes, Write write) {
   return outcome.status();
 }
 
+uint8_t* Journal::draft(size_t bytes) { return bytes <= kAreaBytes ? memory_ + area_at(members_) : nullptr; }
+
 Status Journal::write(const memory::Port& memory, uint64_t address, const uint8_t* from, size_t bytes) {
   Head& head = head_of(memory_);
+  uint8_t* const area = memory_ + area_at(members_);
   for (uint64_t at = 0; at < bytes; at += kAreaBytes) {
     const uint64_t part = std::min<uint64_t>(kAreaBytes, bytes - at);
-    std::memcpy(memory_ + area_at(members_), from + at, part);
+    if (from + at != area) std::memcpy(area, from + at, part);
     say(head.address, address + at);
     say(head.ranges, 0);
     Status status = write_intended(part, [&] { return memory.write(address + at, from + at, part); });

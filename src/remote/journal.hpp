@@ -37,6 +37,8 @@ class Journal {
   bool is_begun() const { return done_bytes_ > 0; }
   // What lay there, which its origin is to get. Before anything is written.
   void note_fetched(std::span<const uint8_t> value);
+  // Memory whose bytes write() need not copy; at most so long, until it returns.
+  uint8_t* draft(size_t bytes);
   // Writes to `memory` for the open operation. Its calls go on in the order of the operation's data.
   base::Status write(const memory::Port& memory, uint64_t address, const uint8_t* from, size_t bytes);
   base::Status scatter(const memory::Port& memory, std::span<const memory::Range> ranges, const uint8_t* from);

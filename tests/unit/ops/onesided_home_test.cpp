@@ -129,8 +129,11 @@ class Death {
       for (uint64_t& value : after) ++value;
       const uint64_t address = reinterpret_cast<uint64_t>(there);
       const bool scatters = random_() % 2 == 0;
-      const memory::Outcome written = scatters ? through->scatter(ranges_of(address, part), after.data())
-                                               : through->write(address, after.data(), part);
+      uint8_t* const draft = random_() % 2 == 0 ? through->draft(address, part) : nullptr;
+      if (draft != nullptr) memcpy(draft, after.data(), part);
+      const void* const made = draft != nullptr ? draft : reinterpret_cast<const uint8_t*>(after.data());
+      const memory::Outcome written =
+          scatters ? through->scatter(ranges_of(address, part), after.data()) : through->write(address, made, part);
       ASSERT_TRUE(written.ok());
       at += part;
     }
@@ -407,6 +410,19 @@ TEST(OnesidedHome, NobodyIsGrantedBeforeAllHaveSaidWhatTheyHold) {
   home.forget(0);
   EXPECT_EQ(home.grant(), std::vector<uint32_t>{2});
   EXPECT_TRUE(home.grant().empty());
+}
+
+TEST(OnesidedHome, ThroughAJournalMemoryIsReadInPlaceAndNotWrittenSo) {
+  std::vector<uint64_t> memory(remote::journal_bytes(1) / 8 + 1);
+  const auto journal = std::make_shared<remote::Journal>(reinterpret_cast<uint8_t*>(memory.data()), 1, nullptr);
+  const std::shared_ptr<memory::Port> through = remote::make_journaled(memory::make_direct(), journal);
+  uint64_t word = 5;
+  const auto at = reinterpret_cast<uint64_t>(&word);
+  EXPECT_EQ(through->look(at, 8), reinterpret_cast<const uint8_t*>(&word));
+  EXPECT_EQ(through->view(at, 8), nullptr);
+  const auto strided = memory::make_strided(through, at, memory::index_layout({8, 8, {{0, 8}}}));
+  EXPECT_EQ(strided->look(0, 8), reinterpret_cast<const uint8_t*>(&word));
+  EXPECT_EQ(strided->view(0, 8), nullptr);
 }
 
 TEST(OnesidedHome, AJournalThatNamesOtherMemoryIsNone) {
