@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 import torch
 
-from offpath.api.failures import ArgumentError, NoMemoryError, OffpathError
+from offpath.api.failures import ArgumentError, NoMemoryError, OffpathError, ServiceLostError
 from offpath.api.task import Unchanged
 from offpath.torch.groups import session
 
@@ -40,6 +40,8 @@ class Executors:
         self._able = True
         try:
             self._session = session()
+            if not self._session.alive:
+                raise ServiceLostError("the service is lost.")
             self._greeting = self._session.task(versions)
         except OffpathError as error:
             self.give_up(error)
