@@ -36,12 +36,17 @@ bool is_name(const char* text) {
 // Code that is found by where it lies in its object.
 bool unnamed(const tasks::Function& function) { return function.symbol[0] == '+' && !function.is_signed; }
 
+std::unique_ptr<offpath_function> make_function(const offpath_session& session, const tasks::Function& said) {
+  auto made = std::make_unique<offpath_function>();
+  made->session = &session;
+  made->name = "task " + said.symbol;
+  made->said = said;
+  return made;
+}
+
 // With the successor of a lost session.
 Status register_again(offpath_session& session, const tasks::Function& said, offpath_function** out) {
-  auto owned = std::make_unique<offpath_function>();
-  owned->session = &session;
-  owned->name = "task " + said.symbol;
-  owned->said = said;
+  auto owned = make_function(session, said);
   std::unique_lock lock(session.mutex);
   offpath_session* const next = session.has_successor() ? session.successor->await(lock) : nullptr;
   if (next == nullptr) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
@@ -100,11 +105,8 @@ Status register_function(offpath_session& session, const offpath_function_params
   }
   Status result;
   if (status == OFFPATH_OK) {
-    auto owned = std::make_unique<offpath_function>();
-    owned->session = &session;
+    auto owned = make_function(session, said);
     owned->number = posted->function_number;
-    owned->name = "task " + function.symbol;
-    owned->said = said;
     *out = owned.get();
     offpath::client::waits::note_in(session);
     std::lock_guard lock(session.mutex);

@@ -20,22 +20,19 @@ void offpath_window::keep(offpath_op& op, bool may_be_done) {
 }
 
 bool offpath_window::keep_if_lost(offpath_op& op, offpath_status_t status) {
-  const bool is_lost =
-      status == OFFPATH_ERR_SERVICE_LOST || status == OFFPATH_ERR_PEER_LOST || status == OFFPATH_ERR_NOT_STARTED;
-  if (keeps && is_lost) keep(op, status != OFFPATH_ERR_NOT_STARTED);
-  return keeps && is_lost;
+  const bool keeps_it = keeps && offpath::client::is_loss(status);
+  if (keeps_it) keep(op, status != OFFPATH_ERR_NOT_STARTED);
+  return keeps_it;
 }
 
 // Each may end others' waiting in the queue, and takes itself out of the lists.
 void offpath_session::settle_all(offpath_window& window) {
-  for (offpath_op* op : by_slot) {
-    if (op != nullptr && op->window == &window && op->kind == OpKind::remote) settle(*op);
-  }
-  const std::vector<offpath_op*> waiting(queue.begin(), queue.end());
-  for (offpath_op* op : waiting) {
-    const bool ends = op->window == &window && op->kind == OpKind::remote && (lost || window.given_up);
-    if (ends) finish(*op, OFFPATH_ERR_NOT_STARTED);
-  }
+  for_each_posted([&](offpath_op& op) {
+    if (op.window != &window || op.kind != OpKind::remote) return;
+    const bool never_begins = op.slot == offpath_op::kQueued && (lost || window.given_up);
+    if (never_begins) return finish(op, OFFPATH_ERR_NOT_STARTED);
+    settle(op);
+  });
   reap_unclaimed();
   if (lost) {
     window.may_have_kept.store(true, std::memory_order_release);

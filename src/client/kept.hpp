@@ -19,6 +19,11 @@
 
 namespace offpath::client {
 
+// Of an operation that a loss has ended, or kept from beginning.
+constexpr bool is_loss(offpath_status_t status) {
+  return status == OFFPATH_ERR_SERVICE_LOST || status == OFFPATH_ERR_PEER_LOST || status == OFFPATH_ERR_NOT_STARTED;
+}
+
 struct Kept {
   uint64_t sequence = 0;        // in its window: the number of operations issued before it
   bool may_be_done = false;     // wholly or in part; false: the service has never got it

@@ -126,6 +126,14 @@ bool offpath_session::submit(offpath_op& op) {
   return true;
 }
 
+void offpath_session::for_each_posted(const std::function<void(offpath_op&)>& look) {
+  for (offpath_op* op : by_slot) {
+    if (op != nullptr) look(*op);
+  }
+  const std::vector<offpath_op*> waiting(queue.begin(), queue.end());
+  for (offpath_op* op : waiting) look(*op);
+}
+
 void offpath_session::submit_queued() {
   while (!queue.empty() && !lost && submit(*queue.front())) queue.pop_front();
 }

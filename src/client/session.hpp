@@ -31,6 +31,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -197,6 +198,8 @@ struct offpath_session {
   // Of a task of a lost session: in progress there, or how it has ended; nothing: it stays here.
   std::optional<offpath_status_t> settle_again(offpath_op& op);
   offpath_status_t post_again(std::unique_ptr<offpath_op> op, offpath_op** out);
+  // What the service has been given, and what waits for room; it may end while it is looked at.
+  void for_each_posted(const std::function<void(offpath_op&)>& look);
   // All of its tasks, whoever looks at them.
   void hand_on();
   // Notes which tasks under way use such memory. Whether there is one.

@@ -97,12 +97,9 @@ std::optional<offpath_status_t> offpath_session::settle_again(offpath_op& op) {
 
 // A task may come after ones that nobody looks at.
 void offpath_session::hand_on() {
-  const auto look = [&](offpath_op* op) {
-    if (op != nullptr && op->kind == OpKind::task) settle(*op);
-  };
-  for (offpath_op* op : by_slot) look(op);
-  const std::vector<offpath_op*> waiting(queue.begin(), queue.end());
-  for (offpath_op* op : waiting) look(op);
+  for_each_posted([&](offpath_op& op) {
+    if (op.kind == OpKind::task) settle(op);
+  });
 }
 
 offpath_status_t offpath_session::post_again(std::unique_ptr<offpath_op> owned, offpath_op** out) {
@@ -136,14 +133,12 @@ bool uses(const offpath_op& op, uint64_t address, uint64_t bytes) {
 bool offpath_session::fail_users(uint64_t address, uint64_t bytes) {
   if (bytes == 0) return false;  // none of ours
   bool any = false;
-  const auto look = [&](offpath_op* op) {
-    if (op == nullptr || !uses(*op, address, bytes)) return;
-    op->memory_freed = any = true;
+  const auto look = [&](offpath_op& op) {
+    if (uses(op, address, bytes)) op.memory_freed = any = true;
   };
-  for (offpath_op* op : by_slot) look(op);
-  for (offpath_op* op : queue) look(op);
+  for_each_posted(look);
   if (successor != nullptr) {
-    for (offpath_op* op : successor->under_way()) look(op);
+    for (offpath_op* op : successor->under_way()) look(*op);
   }
   return any;
 }

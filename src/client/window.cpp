@@ -154,7 +154,7 @@ offpath_status_t flush_test(offpath_window& window, uint64_t issued) {
   const auto known = offpath::base::known_code(static_cast<int32_t>(failure.load(std::memory_order_acquire)));
   if (known == OFFPATH_OK) return OFFPATH_OK;
   // What was kept for that is nobody's failure yet.
-  if (window.keeps && (known == OFFPATH_ERR_PEER_LOST || known == OFFPATH_ERR_SERVICE_LOST)) {
+  if (window.keeps && offpath::client::is_loss(known)) {
     window.may_have_kept.store(true, std::memory_order_release);
     failure.store(0, std::memory_order_release);
     return OFFPATH_OK;

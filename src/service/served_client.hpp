@@ -19,6 +19,7 @@
 #include "tasks/order.hpp"
 
 #include <deque>
+#include <functional>
 #include <unordered_map>
 
 namespace offpath::service {
@@ -135,6 +136,8 @@ class ServedClient {
   base::Status open_window(const session::Slot& slot);
   base::Status close_window(uint32_t index, const session::Slot& slot);
   base::Status give_up_window(uint32_t index, const session::Slot& slot);
+  // Ends what waits until nothing works on memory any more.
+  std::function<void()> released(uint32_t index);
   // Null: nothing is written down.
   std::shared_ptr<remote::Journal> journal_for(const session::WindowRecord& record, uint32_t members) const;
   base::Status attach_memory(const session::Slot& slot);

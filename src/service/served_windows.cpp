@@ -42,11 +42,14 @@ std::shared_ptr<remote::Journal> ServedClient::journal_for(const WindowRecord& r
   return std::make_shared<remote::Journal>(memory, members, view_.mapping());
 }
 
+std::function<void()> ServedClient::released(uint32_t index) {
+  return [this, index] { view_.finish(index, OFFPATH_OK, session::Counted::no); };
+}
+
 Status ServedClient::give_up_window(uint32_t index, const Slot& slot) {
   const auto found = windows_.find(slot.window);
   if (found == windows_.end()) return no_window();
-  return target_->give_up(id_, found->second.team, found->second.id,
-                          [this, index] { view_.finish(index, OFFPATH_OK, session::Counted::no); });
+  return target_->give_up(id_, found->second.team, found->second.id, released(index));
 }
 
 Status ServedClient::close_window(uint32_t index, const Slot& slot) {
@@ -54,8 +57,7 @@ Status ServedClient::close_window(uint32_t index, const Slot& slot) {
   if (found == windows_.end()) return no_window();
   const ServedWindow window = std::move(found->second);
   windows_.erase(found);
-  return target_->close(id_, window.team, window.id,
-                        [this, index] { view_.finish(index, OFFPATH_OK, session::Counted::no); });
+  return target_->close(id_, window.team, window.id, released(index));
 }
 
 Status ServedClient::attach_memory(const Slot& slot) {
@@ -67,8 +69,7 @@ Status ServedClient::attach_memory(const Slot& slot) {
 Status ServedClient::detach_memory(uint32_t index, const Slot& slot) {
   const auto found = windows_.find(slot.window);
   if (found == windows_.end()) return no_window();
-  return target_->detach(id_, found->second.team, found->second.id, slot.address,
-                         [this, index] { view_.finish(index, OFFPATH_OK, session::Counted::no); });
+  return target_->detach(id_, found->second.team, found->second.id, slot.address, released(index));
 }
 
 void ServedClient::close_windows_of(uint64_t team) {

@@ -124,12 +124,13 @@ TEST(TaskFailure, OverlapsThatAreNotOrdered) {
 }
 
 // Nobody else gets it before the task has ended.
-TEST(TaskFailure, MemoryFreedUnderWay) {
-  Job(1).run([](Process& p) {
+void free_memory_under_way(bool is_lost) {
+  Job(1).run([is_lost](Process& p) {
     with_executors("1");
     Misbehaving tasks(p);
     void* memory = nullptr;
     REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &memory), OFFPATH_OK);
+    if (is_lost) kill(service_of(tasks.session), SIGKILL);
     offpath_task_params_t params = tasks.tasks.params("mix");  // while the executor has time to load it
     offpath_op_t* before = tasks.submit('c');
     tasks.await_begin();
@@ -150,6 +151,8 @@ TEST(TaskFailure, MemoryFreedUnderWay) {
     offpath_session_detach(tasks.session);
   });
 }
+
+TEST(TaskFailure, MemoryFreedUnderWay) { free_memory_under_way(false); }
 
 // What may have been begun already, and must not be twice, ends with its service; all else goes on with the next one.
 TEST(TaskFailure, ServiceLost) {
@@ -254,30 +257,7 @@ TEST(TaskFailure, OnlyTheLastOneIsWaitedFor) {
 // As without a loss: tasks that the next service knows, too.
 TEST(TaskFailure, MemoryFreedWhileTheNextServiceUsesIt) {
   if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
-  Job(1).run([](Process& p) {
-    with_executors("1");
-    Misbehaving tasks(p);
-    void* memory = nullptr;
-    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &memory), OFFPATH_OK);
-    kill(service_of(tasks.session), SIGKILL);
-    offpath_task_params_t params = tasks.tasks.params("mix");
-    offpath_op_t* before = tasks.submit('c');
-    tasks.await_begin();
-    const offpath_task_range_t range{memory, 4096, OFFPATH_TASK_OUT, 0};
-    params.ranges = &range;
-    params.ranges_count = 1;
-    offpath_op_t* user = tasks.tasks.submit(params);
-    offpath_memory_free(tasks.session, memory);
-    void* other = nullptr;
-    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &other), OFFPATH_OK);
-    REQUIRE(other != memory);
-    REQUIRE_STATUS(offpath_task_cancel(before), OFFPATH_OK);
-    tasks.check_end(user, OFFPATH_ERR_MEMORY_FAULT, "was freed");
-    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &other), OFFPATH_OK);
-    REQUIRE(other == memory);
-    offpath_op_free(before);
-    offpath_session_detach(tasks.session);
-  });
+  free_memory_under_way(true);
 }
 
 // Who registers a function while its service is lost does it at the next one.

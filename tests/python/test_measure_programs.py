@@ -40,6 +40,13 @@ def test_energies_that_differ_are_wrong():
     assert not measure_programs.row("cp2k", setting, [found | {"energies": ["-1.0"]}], [found])["verified"]
 
 
+def need(name):
+    if not shutil.which(measure_programs.PROGRAMS[name].executable):
+        pytest.skip(f"{name} is not installed (tools/setup nightly does it)")
+    if not paths().backend_library("openmpi").exists():
+        pytest.skip("not built for Open MPI")
+
+
 def test_what_became_of_a_program_whose_service_was_killed():
     verdict = kill_programs.Killed.verdict
     assert verdict(["-1.5"], ["-1.5"], "") == "right"
@@ -53,10 +60,7 @@ def test_what_became_of_a_program_whose_service_was_killed():
 @requires_root
 @pytest.mark.parametrize("name", kill_programs.STEPS)
 def test_killed_services_change_nothing(name, tmp_path):
-    if not shutil.which(measure_programs.PROGRAMS[name].executable):
-        pytest.skip(f"{name} is not installed (tools/setup nightly does it)")
-    if not paths().backend_library("openmpi").exists():
-        pytest.skip("not built for Open MPI")
+    need(name)
     file = tmp_path / "out.json"
     options = ("--kills", "3", "--programs", name, "--json", str(file))
     done = subprocess.run([sys.executable, kill_programs.__file__, *options], capture_output=True, text=True)
@@ -70,10 +74,7 @@ def test_killed_services_change_nothing(name, tmp_path):
 @requires_root
 @pytest.mark.parametrize("name", measure_programs.PROGRAMS)
 def test_it_runs(name, tmp_path):
-    if not shutil.which(measure_programs.PROGRAMS[name].executable):
-        pytest.skip(f"{name} is not installed (tools/setup nightly does it)")
-    if not paths().backend_library("openmpi").exists():
-        pytest.skip("not built for Open MPI")
+    need(name)
     file = tmp_path / "out.json"
     options = ("--runs", "1", "--steps", "20,2", "--programs", name, "--json", str(file))
     done = subprocess.run([sys.executable, measure_programs.__file__, *options], capture_output=True, text=True)

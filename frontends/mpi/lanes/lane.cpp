@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/lanes/lane.hpp"
 
+#include "client/kept.hpp"
 #include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/lanes/offloader.hpp"
@@ -15,10 +16,6 @@ namespace {
 constexpr uint32_t kMaxRefusedPosts = 10000;
 // Of how many rounds one looks for words where nothing is at the service, and messages of operations need all speed.
 constexpr uint32_t kRoundsPerLook = 16;
-
-bool lost_status(offpath_status_t status) {
-  return status == OFFPATH_ERR_NOT_STARTED || status == OFFPATH_ERR_SERVICE_LOST || status == OFFPATH_ERR_PEER_LOST;
-}
 
 }  // namespace
 
@@ -147,7 +144,7 @@ void Lane::try_post(PostedCall& operation) {
     return;
   }
   if (status == OFFPATH_ERR_NO_MEMORY && (offloader.posted_count() > 0 || ++refused_posts_ < kMaxRefusedPosts)) return;
-  if (lost_status(status) || offpath_session_alive(job.session()) == 0) {
+  if (client::is_loss(status) || offpath_session_alive(job.session()) == 0) {
     operation.status = OFFPATH_ERR_NOT_STARTED;
     operation.state = PostedState::unfinished;
     begin_cut();
@@ -223,7 +220,7 @@ void Lane::step_posted(PostedCall& operation) {
   const offpath_status_t status = offpath_op_help(operation.op);
   if (status == OFFPATH_IN_PROGRESS) {
     if (phase_ == Phase::dead) fail_lost(operation, Failure::no_agreement);
-  } else if (phase_ != Phase::offloading || lost_status(status) || service_->broken()) {
+  } else if (phase_ != Phase::offloading || client::is_loss(status) || service_->broken()) {
     // Whether it stands is up to all: a result that is here now may not be everywhere.
     operation.status = status;
     operation.state = PostedState::unfinished;

@@ -109,7 +109,7 @@ void Homecoming::give_up_part() {
   bool is_lost = offpath_session_alive(job.session()) == 0;
   if (!gives_up_) {
     const offpath_status_t status = client::give_up(window_, &giving_up_);
-    is_lost = is_lost || Homecoming::is_loss(status);
+    is_lost = is_lost || client::is_loss(status);
     gives_up_ = status == OFFPATH_OK || is_lost;
   }
   if (!gives_up_) return;
@@ -144,7 +144,7 @@ uint64_t Homecoming::over() {
 }
 
 offpath_status_t Homecoming::outcome_of(uint64_t sequence, offpath_status_t status) {
-  if (!is_loss(status)) return status;
+  if (!client::is_loss(status)) return status;
   const Inside inside;
   std::lock_guard lock(mutex_);
   collect();
@@ -177,7 +177,7 @@ offpath_status_t Homecoming::advance(LockWish& wish) {
   if (state_ == State::at_services && status == OFFPATH_IN_PROGRESS) return status;
   // Once it has said that it does not hold it, it does not, whatever the service says.
   offpath_op_free(std::exchange(wish.op, nullptr));
-  if (is_loss(status)) {
+  if (client::is_loss(status)) {
     turn();
     if (wish.question == 0)
       wish.question = ask(wish.target, wish.exclusive ? Letter::Said::lock_exclusive : Letter::Said::lock_shared);

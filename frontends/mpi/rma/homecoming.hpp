@@ -38,10 +38,6 @@ class Homecoming {
   Homecoming(offpath_window_t* window, const ServiceTeam& team, MPI_Comm comm, int rank, int size, AtHome part);
   ~Homecoming() { close(); }
 
-  static bool is_loss(offpath_status_t status) {
-    return status == OFFPATH_ERR_SERVICE_LOST || status == OFFPATH_ERR_PEER_LOST || status == OFFPATH_ERR_NOT_STARTED;
-  }
-
   // For good. A load.
   bool has_turned() const { return turned_.load(std::memory_order_acquire); }
   // Moves all on, answers other members, and looks for losses now and then. Never waits. May throw bad_alloc.

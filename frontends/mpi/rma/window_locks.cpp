@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Locks of an offloaded window, and what memory a dynamic one has.
+#include "client/kept.hpp"
 #include "mpi/rma/offloaded_window.hpp"
 
 #include <vector>
@@ -27,7 +28,7 @@ int OffloadedWindow::lock(offpath_remote_kind_t kind, const std::vector<int>& ta
     LockWish wish{target, kind == OFFPATH_LOCK_EXCLUSIVE};
     const bool at_services = homecoming_ == nullptr || !homecoming_->has_turned();
     if (at_services) status = offpath_remote(locks_, &remote, &wish.op);
-    if (homecoming_ != nullptr && Homecoming::is_loss(status)) status = OFFPATH_OK;
+    if (homecoming_ != nullptr && client::is_loss(status)) status = OFFPATH_OK;
     if (status != OFFPATH_OK) break;
     wishes.push_back(wish);
   }
@@ -58,7 +59,7 @@ int OffloadedWindow::unlock(const std::vector<int>& targets) {
     remote.target = static_cast<uint32_t>(target);
     // Nobody waits for it: requests reach a target in the order of posting, so the next lock finds it done.
     const offpath_status_t posted = offpath_remote(locks_, &remote, nullptr);
-    const bool is_over = homecoming_ != nullptr && Homecoming::is_loss(posted);  // nobody has granted it any more
+    const bool is_over = homecoming_ != nullptr && client::is_loss(posted);  // nobody has granted it any more
     if (status == OFFPATH_OK && !is_over) status = posted;
   }
   for (const uint64_t question : questions) {
@@ -73,7 +74,7 @@ int OffloadedWindow::attach(void* base, uint64_t bytes) {
   if (homecoming_ == nullptr) return code_of(offpath_window_attach(data_, base, bytes));
   if (!homecoming_->attach(base, bytes)) return code_of(OFFPATH_ERR_ARGUMENT);
   const offpath_status_t status = homecoming_->has_turned() ? OFFPATH_OK : offpath_window_attach(data_, base, bytes);
-  if (status == OFFPATH_OK || Homecoming::is_loss(status)) return MPI_SUCCESS;
+  if (status == OFFPATH_OK || client::is_loss(status)) return MPI_SUCCESS;
   homecoming_->detach(base);
   return code_of(status);
 }
@@ -83,7 +84,7 @@ int OffloadedWindow::detach(void* base) {
   if (!homecoming_->has_turned()) {
     const offpath_status_t status = offpath_window_detach(data_, base);
     // What it does not know any more it was told to let go of meanwhile.
-    if (status != OFFPATH_OK && !Homecoming::is_loss(status) && !homecoming_->has_turned()) return code_of(status);
+    if (status != OFFPATH_OK && !client::is_loss(status) && !homecoming_->has_turned()) return code_of(status);
   }
   // The service may work on it until it has let go of all.
   if (homecoming_->has_turned()) wait_until("detach", [this] { return homecoming_->is_home(); });

@@ -252,7 +252,7 @@ void Target::end(ClientId client, const Working& ended, const Status& status) {
   const bool well = status.ok();
   if (ended.journal != nullptr && well) ended.journal->end();
   // A part of it is there, and its origin will ask the client how much: nothing atomic may come in between.
-  const bool cut = ended.journal != nullptr && !well && ended.journal->is_begun() && !window.given_up;
+  const bool cut = ended.journal != nullptr && !well && ended.journal->is_begun();
   const bool by_loss = status.code() != OFFPATH_ERR_MEMORY_FAULT && status.code() != OFFPATH_ERR_ARGUMENT;
   window.given_up |= cut && by_loss;
   for (const auto& region : ended.regions) region->let_go();
