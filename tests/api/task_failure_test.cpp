@@ -180,6 +180,29 @@ TEST(TaskFailure, ServiceLost) {
   });
 }
 
+TEST(TaskFailure, DpuLost) {
+  if (!on_dpu()) GTEST_SKIP() << "tasks of a lost service go on with the next one";
+  Job(1).run([](Process& p) {
+    with_executors("2");
+    Misbehaving tasks(p);
+    offpath_op_t* begun = tasks.submit('w');
+    tasks.await_begin();
+    offpath_op_t* waits = tasks.submit('-', 1, 0, {begun});
+    kill(service_of(tasks.session), SIGKILL);
+    REQUIRE_STATUS(offpath_op_wait(begun, kLongNs), OFFPATH_ERR_SERVICE_LOST);
+    // What an agent has passed on may have begun; it may be about to.
+    const offpath_status_t status = offpath_op_wait(waits, kLongNs);
+    REQUIRE(status == OFFPATH_ERR_NOT_STARTED || status == OFFPATH_ERR_SERVICE_LOST);
+    offpath_op_t* op = nullptr;
+    offpath_task_params_t params = tasks.tasks.params("misbehave");
+    REQUIRE_STATUS(offpath_task_submit(tasks.session, &params, &op), OFFPATH_ERR_NOT_STARTED);
+    REQUIRE_STATUS(offpath_task_cancel(begun), OFFPATH_OK);
+    offpath_op_free(begun);
+    offpath_op_free(waits);
+    offpath_session_detach(tasks.session);
+  });
+}
+
 // A chain of them over blocks, each from the one before, with its service killed in the middle; what is registered and
 // submitted later, too.
 TEST(TaskFailure, GoesOnWithTheNextService) {

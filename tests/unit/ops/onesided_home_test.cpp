@@ -425,6 +425,41 @@ TEST(OnesidedHome, ThroughAJournalMemoryIsReadInPlaceAndNotWrittenSo) {
   EXPECT_EQ(strided->view(0, 8), nullptr);
 }
 
+// Of more values than have room, and of what was too long to be noted.
+TEST(OnesidedHome, FetchedValuesThatAreGoneAreAnError) {
+  std::vector<uint64_t> memory(remote::journal_bytes(1) / 8 + 1);
+  auto* const bytes = reinterpret_cast<uint8_t*>(memory.data());
+  remote::Journal journal(bytes, 1, nullptr);
+  constexpr uint64_t kFetches = 1000;
+  for (uint64_t number = 0; number < kFetches; ++number) {
+    journal.begin(0, number);
+    journal.note_fetched({reinterpret_cast<const uint8_t*>(&number), 8});
+    journal.end();
+  }
+  journal.begin(0, kFetches);
+  journal.end();  // a long one
+  uint64_t counter = kFetches + 1;
+  Home home(1, true, 0, memory::make_direct());
+  ASSERT_TRUE(home.attach(reinterpret_cast<uint64_t>(&counter), 8));
+  home.take_over({bytes, remote::journal_bytes(1)});
+  Body fetch;
+  fetch.window = kWindow;
+  fetch.kind = OFFPATH_GET_ACCUMULATE;
+  fetch.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_U64};
+  fetch.offset = reinterpret_cast<uint64_t>(&counter);
+  fetch.bytes = 8;
+  const std::vector<uint8_t> one{1, 0, 0, 0, 0, 0, 0, 0};
+  for (const uint64_t gone : {uint64_t{0}, kFetches}) {
+    fetch.number = gone;
+    EXPECT_EQ(home.perform(0, encode(fetch), one, true).status.code(), OFFPATH_ERR_SERVICE_LOST) << gone;
+  }
+  fetch.number = kFetches - 1;
+  const Home::Outcome known = home.perform(0, encode(fetch), one, true);
+  ASSERT_TRUE(known.status.ok()) << known.status.text();
+  EXPECT_EQ(memcmp(known.fetched.data(), &fetch.number, 8), 0);
+  EXPECT_EQ(counter, kFetches + 1) << "nothing was done again";
+}
+
 TEST(OnesidedHome, AJournalThatNamesOtherMemoryIsNone) {
   std::vector<uint64_t> memory(remote::journal_bytes(2) / 8 + 1), window(8), outside(8);
   auto* const bytes = reinterpret_cast<uint8_t*>(memory.data());
