@@ -44,7 +44,7 @@ STANDS_ON = {
     "service": ["arguments", "engine", "ops", "session", "policy", "device", "agent", "tasks"],
     "watch": [],
     "client": ["session", "collective", "remote", "policy", "tasks", "watch"],
-    "frontends/attach": ["base"],
+    "frontends/attach": ["base", "client"],
     "frontends/idle": [],
     "frontends/shmem": ["frontends/attach", "frontends/idle", "client"],
     "frontends/python": [],

@@ -4,6 +4,7 @@
 #include "attach/resting.hpp"
 #include "attach/statistics.hpp"
 #include "base/environment.hpp"
+#include "client/next_session.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -46,12 +47,13 @@ std::string Membership::choose_cores(const Terms& terms, const Settings& setting
 Attachment Membership::own_attachment(const Terms& terms) {
   Attachment own{};
   own.error.status = OFFPATH_ERR_NO_SERVICE;
-  if (session_ != nullptr && !alive()) no_service_ = loss().problem;
-  if (no_service_.empty() && session_ == nullptr) {
-    own = open_session(terms, cores_.list, nodes_.around(rank_), &session_);
+  if (session() != nullptr && !alive()) no_service_ = loss().problem;
+  if (no_service_.empty() && session() == nullptr) {
+    own = open_session(terms, cores_.list, nodes_.around(rank_), &first_);
+    session_.store(first_, std::memory_order_release);
     if (own.error.status != OFFPATH_OK) no_service_ = own.error.text;
   } else if (no_service_.empty()) {
-    own.error.status = address_of(session_, &own.address);
+    own.error.status = address_of(session(), &own.address);
   }
   snprintf(own.error.text, sizeof(own.error.text), "%s", no_service_.c_str());
   return own;
@@ -75,12 +77,26 @@ std::string Membership::attach(const Terms& terms, const Exchange& team, std::ve
 void Membership::rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const {
   if (cores_.spare) return resting.forbid();
   const bool yielded = yield_when_idle != nullptr && yield_when_idle(true);
-  resting.begin({session_, cores_.crowded, yielded, offpath_session_events(session_)});
+  resting.begin({session(), cores_.crowded, yielded, offpath_session_events(session())});
+}
+
+offpath_status_t Membership::go_on() {
+  offpath_session_t* const now = session();
+  if (now == nullptr) return OFFPATH_ERR_NO_SERVICE;
+  if (offpath_session_alive(now) != 0) return OFFPATH_OK;
+  if (!may_go_on()) return OFFPATH_ERR_NO_SERVICE;
+  offpath_session_t* next = nullptr;
+  const offpath_status_t status = client::next_session(now, &next);
+  if (status != OFFPATH_OK) return status;
+  resting.go_on(next);
+  offpath_session_t* expected = now;  // another thread may have been here, and at the one after it
+  session_.compare_exchange_strong(expected, next, std::memory_order_acq_rel);
+  return OFFPATH_OK;
 }
 
 void Membership::detach() {
-  if (session_ != nullptr) offpath_session_detach(session_);
-  session_ = nullptr;
+  session_.store(nullptr, std::memory_order_release);
+  if (first_ != nullptr) offpath_session_detach(std::exchange(first_, nullptr));
 }
 
 void Membership::announce(const Settings& settings) const {
@@ -91,6 +107,10 @@ void Membership::announce(const Settings& settings) const {
       process_, host_name().data(), cores_.list.empty() ? "chosen by the service" : cores_.list.c_str());
 }
 
-Loss Membership::loss() const { return loss_of(host_name().data(), counters_of(session_)); }
+bool Membership::may_go_on() const {
+  return counters_of(session()).silence_ms == 0 && offpath_session_shares_memory(session()) != 0;
+}
+
+Loss Membership::loss() const { return loss_of(host_name().data(), counters_of(session())); }
 
 }  // namespace offpath::attach

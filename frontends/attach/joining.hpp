@@ -2,7 +2,7 @@
 // Joining a job, for every front end: its processes learn who shares a node, find the same cores for each node's
 // service, attach, and tell each other the addresses of their sessions.
 //
-// Threads: one at a time.
+// Threads: one at a time; session(), alive() and go_on() by any, once attached.
 #pragma once
 
 #include "attach/exchange.hpp"
@@ -13,6 +13,7 @@
 
 #include <offpath/offpath.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -37,14 +38,22 @@ class Membership {
   const Nodes& nodes() const { return nodes_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Null where there is none.
-  offpath_session_t* session() const { return session_; }
-  bool alive() const { return session_ != nullptr && offpath_session_alive(session_) != 0; }
+  // Null where there is none. The newest one: those before are lost, and stay until the end.
+  offpath_session_t* session() const { return session_.load(std::memory_order_acquire); }
+  bool alive() const { return session() != nullptr && offpath_session_alive(session()) != 0; }
+  // Where the service is lost: another one is attached to, behind this call's back. OFFPATH_OK: there is one that lives,
+  // OFFPATH_IN_PROGRESS: not yet; else none is to be had. Never waits.
+  offpath_status_t go_on();
+  // Some service was lost, and another one is in its place.
+  bool has_gone_on() const { return session() != first_; }
   // The service has cores of its own: short spinning disturbs nobody.
   bool spare_cores() const { return cores_.spare; }
   // From now on waits inside the native library rest, if this node's processes share cores with the service.
   // yield_when_idle: has the library say when it finds nothing, and returns whether it did before; null: it always does.
   void rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const;
+  // Of a lost service: whether another one may take its place. Not of one that was silent, as the next one may be, too, and that
+  // takes long; nor of one on another machine.
+  bool may_go_on() const;
   // Of this process's service, which is lost.
   Loss loss() const;
 
@@ -56,8 +65,9 @@ class Membership {
   int size_ = 1;
   Nodes nodes_;
   ServiceCores cores_;
-  offpath_session_t* session_ = nullptr;
-  std::string no_service_;  // why there can be none; empty: not known yet
+  offpath_session_t* first_ = nullptr;
+  std::atomic<offpath_session_t*> session_{nullptr};  // that, or one that has it
+  std::string no_service_;                            // why there can be none; empty: not known yet
 };
 
 }  // namespace offpath::attach

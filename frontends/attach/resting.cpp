@@ -66,6 +66,7 @@ bool sleep_until_event(offpath_session_t* session, uint32_t seen_events, uint64_
 
 void Resting::begin(const Place& place) {
   place_ = place;
+  session_.store(place.session, std::memory_order_relaxed);
   state_.store(State::on, std::memory_order_release);
 }
 
@@ -77,7 +78,7 @@ void Resting::end() {
 bool Resting::rest() {
   const State state = state_.load(std::memory_order_acquire);
   if (state == State::off) return false;
-  offpath_session_t* const session = state == State::on ? place_.session : nullptr;
+  offpath_session_t* const session = state == State::on ? session_.load(std::memory_order_acquire) : nullptr;
   if (session != nullptr && !needed()) return !place_.yields;
   const uint64_t ns = idleness.note_look();
   if (ns == 0) {

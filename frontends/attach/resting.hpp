@@ -18,14 +18,16 @@ namespace offpath::attach {
 class Resting {
  public:
   struct Place {
-    offpath_session_t* session;
-    bool crowded;         // the node's processes outnumber its cores
-    bool yields;          // the library would have yielded without us
-    uint32_t events = 0;  // of the session, so far
+    offpath_session_t* session;  // at first
+    bool crowded;                // the node's processes outnumber its cores
+    bool yields;                 // the library would have yielded without us
+    uint32_t events = 0;         // of the session, so far
   };
   // The job has begun, on cores that it shares with its service. Before that waits rest as on a crowded node:
   // nobody knows yet, and the beginning of a job is no matter of microseconds.
   void begin(const Place& place);
+  // Another session has taken the place of that one, which stays.
+  void go_on(offpath_session_t* next) { session_.store(next, std::memory_order_release); }
   // The job needs no rests.
   void forbid() { state_.store(State::off, std::memory_order_release); }
   // The session goes. Waits for the end of the job rest as at its beginning, if waits have rested in between.
@@ -34,8 +36,9 @@ class Resting {
   bool needed() const {
     if (state_.load(std::memory_order_acquire) != State::on) return false;
     // Of the service's first operation nothing may ever end: a rank that does not rest could keep a dying service from a core.
-    const bool used = place_.crowded && offpath_session_events(place_.session) != place_.events;
-    return used || offpath_session_busy(place_.session) != 0;
+    offpath_session_t* const session = session_.load(std::memory_order_acquire);
+    const bool used = place_.crowded && offpath_session_events(session) != place_.events;
+    return used || offpath_session_busy(session) != 0;
   }
   // The library has found nothing. False: it does what it does without us.
   bool rest();
@@ -44,6 +47,7 @@ class Resting {
   enum class State { unknown, on, off };
   std::atomic<State> state_{State::unknown};
   Place place_{};  // while it is on
+  std::atomic<offpath_session_t*> session_{nullptr};
 };
 
 extern Resting resting;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdio>
+#include <memory>
 #include <vector>
 
 namespace offpath::petsc {
@@ -65,7 +66,8 @@ PetscErrorCode close_job() {
   write_statistics();
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));  // a service that ends fails the programs of ranks that are not done
   job.member.detach();
-  job = {};
+  std::destroy_at(&job);  // a program may begin another one
+  std::construct_at(&job);
   PetscFunctionReturn(0);
 }
 

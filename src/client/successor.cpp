@@ -2,6 +2,7 @@
 #include "client/successor.hpp"
 
 #include "base/clock.hpp"
+#include "base/environment.hpp"
 #include "base/quiet_thread.hpp"
 #include "client/session.hpp"
 #include "session/futex.hpp"
@@ -68,6 +69,7 @@ void Successor::add(offpath_op& op) {
   under_way_.insert(&op);
   waiting_.push_back(&op);
   if (ready_) submit_all();
+  changed_.notify_all();
 }
 
 void Successor::forget(offpath_op& op) {
@@ -78,6 +80,18 @@ void Successor::forget(offpath_op& op) {
 offpath_session_t* Successor::await(std::unique_lock<std::mutex>& lock) {
   changed_.wait(lock, [this] { return ready_ || failed_ || stopping_; });
   return ready_ ? next_ : nullptr;
+}
+
+offpath_status_t Successor::look(offpath_session_t** next) const {
+  if (ready_) *next = next_;
+  return ready_ ? OFFPATH_OK : failed_ ? OFFPATH_ERR_NO_SERVICE : OFFPATH_IN_PROGRESS;
+}
+
+offpath_status_t next_session(offpath_session_t* lost, offpath_session_t** next) {
+  const base::ErrnoGuard errno_guard;
+  if (lost == nullptr || !lost->mine() || !lost->lost) return OFFPATH_ERR_STATE;
+  std::lock_guard lock(lost->mutex);
+  return lost->has_successor() ? lost->successor->look(next) : OFFPATH_ERR_NO_SERVICE;
 }
 
 void Successor::run() {
@@ -96,8 +110,12 @@ void Successor::run() {
   changed_.notify_all();
   while (attached && !stopping_) {
     const uint32_t seen = offpath_session_events(next_);
-    lock.unlock();
     tell(lost_);  // of what has ended before
+    if (under_way_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    lock.unlock();
     offpath_session_sleep(next_, seen, kNapNs);
     if (next_->lost) std::this_thread::sleep_for(std::chrono::nanoseconds(kNapNs / 10));  // it has one itself
     lock.lock();
@@ -114,6 +132,7 @@ bool Successor::attach() {
   {
     std::lock_guard lock(lost_.mutex);
     next_ = next;
+    next->timing.store(lost_.timing);
     for (const auto& function : lost_.functions) known.push_back(function.get());
   }
   for (const offpath_function* ours : known) {

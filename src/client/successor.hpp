@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tasks whose service is lost go on: another service of the job is attached to, started if there is none, and they are submitted
-// there (docs/design/0044-recovery.md, Tasks). Teams and windows of the lost session stay as they are.
+// What comes after a session whose service is lost: another service of the job is attached to, started if there is none. Tasks
+// go on there by themselves (docs/design/0044-recovery.md, Tasks). Teams and windows of the lost session stay as they are; who
+// made them makes others in the next one.
 //
 // A task that may have begun is only begun again if that is harmless: not where it may be begun once only, or changes memory.
 //
@@ -37,6 +38,8 @@ class Successor {
   void forget(offpath_op& op);
   // What was taken over and has not ended.
   const std::set<offpath_op*>& under_way() const { return under_way_; }
+  // OFFPATH_OK: *next; OFFPATH_IN_PROGRESS: not yet; else never. Does not wait.
+  offpath_status_t look(offpath_session_t** next) const;
   // Waits, with the mutex let go, until functions can be registered. nullptr: they cannot.
   offpath_session_t* await(std::unique_lock<std::mutex>& lock);
   void add_function(const offpath_function* ours, offpath_function_t* theirs) { functions_[ours] = theirs; }

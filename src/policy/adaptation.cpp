@@ -141,12 +141,14 @@ void Adaptation::agree(const Testimony& all) {
   else
     observe(all.period_ns);
   if (ahead_ > kMostAhead) over_ = true;
-  if (all.broken != 0) {
-    over_ = true;
+  if (all.broken != 0) {  // until there is another one, of which nothing is known
+    if (home_ == Path::dpu && elsewhere_.ns != 0) at_home_ = elsewhere_;  // else a guess
     home_ = Path::host;
     home_why_ = Why::lost;
+    elsewhere_ = at_home_before_ = elsewhere_before_ = {};
+    patience_ = 1;
   }
-  const bool may_explore = !explored && all.rivals == 0 && wants_to_explore();
+  const bool may_explore = !explored && all.broken == 0 && all.rivals == 0 && wants_to_explore();
   begin_round(may_explore ? affordable_block(all) : 0);
 }
 

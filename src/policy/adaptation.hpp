@@ -19,7 +19,7 @@
 
 namespace offpath::policy {
 
-// What decided. `lost`: a service is gone, all stays on the host.
+// What decided. `lost`: a service is gone, all stays on the host until there is another one.
 enum class Why : uint8_t { policy, remembered, adapted, exploring, forced, lost };
 inline constexpr size_t kWhyCount = size_t(Why::lost) + 1;
 const char* why_name(Why why);

@@ -115,8 +115,38 @@ def kill_service(s, mode, failed=None, program="lost", **more):
         counts = re.search(r"failed (\d+), right (\d+) of (\d+)", result.out)
         check(int(counts[1]) == failed, str(result))
     warnings = result.warnings()
-    check(len(warnings) == 1 and "all is native now" in warnings[0], f"not that one warning: {result}")
+    check(len(warnings) == 1 and "another service takes its place" in warnings[0], f"not that one warning: {result}")
     return result
+
+
+def lost_again(s):
+    """Another service takes the place of a lost one, for all ranks alike; that of the third within a minute none."""
+    kills = 3
+    stats = f"{s.folder}/stats.json"
+    changes = {**FORCED, "OFFPATH_POLICY": "*:dpu,send:2K-inf:dpu", "OFFPATH_STATS_FILE": stats}
+    process = s.launch([s.program("lost_again"), s.folder, str(kills)], 4, changes, s.library)
+    try:
+        gone = set()
+        for kill in range(kills):
+            wait_for(f"{s.folder}/ready-{kill}")
+            (service,) = set(s.service_pids()) - gone
+            os.kill(service, signal.SIGKILL)
+            gone.add(service)
+            if kill < kills - 1:
+                wait_until(lambda: set(s.service_pids()) - gone, "there is another service")
+                time.sleep(0.2)  # the ranks may hear of it before the one that is behind goes on
+            open(f"{s.folder}/go-{kill}", "w").close()
+        other = s.collect(process)
+    finally:
+        end_group(process)
+    check(other.status == 0 and "failed 0" in other.out and "wrong" not in other.out, str(other))
+    warnings = other.warnings()
+    check(len(warnings) == kills + 1 and "three were lost within a minute" in warnings[-1], str(other))
+    for line in statistics(stats):
+        # Two parts at other services, and one natively.
+        for counts in (line["collectives"]["ialltoall"], line["messages"], line["windows"]):
+            check(counts["offloaded_count"] > counts["native_count"] > 0, str(line))
+    os.unlink(stats)
 
 
 def lost_words(s):
@@ -208,6 +238,6 @@ def lost_random_long(s):
     killed_at_random(s, range(6, 156))
 
 
-CASES = (lost_blocked, lost_random, lost_random_long,
+CASES = (lost_blocked, lost_again, lost_random, lost_random_long,
          lost_idle, lost_begun, lost_twice, parted, starved, lost_in_place, lost_kinds, lost_pairs, lost_persistent,
          lost_words, lost_freed, lost_busy)

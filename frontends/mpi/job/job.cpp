@@ -173,22 +173,41 @@ void Job::stop() {
 }
 
 void Job::report_lost_service() {
-  if (loss_reported_.exchange(true)) return;
+  const std::lock_guard lock(loss_mutex_);
+  if (member_.alive() || std::exchange(lost_, session()) == session()) return;
   loss_ = member_.loss();
-  if (member_.nodes().leads(rank())) warn_of_loss();
+  if (member_.nodes().leads(rank())) warn_of_loss(member_.may_go_on());
 }
 
 void Job::report_parting(const attach::Parting& parting, bool says) {
-  if (loss_reported_.exchange(true)) return;
+  const std::lock_guard lock(loss_mutex_);
+  if (!loss_.problem.empty()) return;
   const auto host = [this](uint32_t rank) { return member_.nodes().host_of(static_cast<int>(rank)); };
   loss_ = attach::parting_of(host(parting.here), host(parting.there), parting.silence_ms);
-  if (says) warn_of_loss();
+  if (says) warn_of_loss(false);
 }
 
-void Job::warn_of_loss() const {
-  say(settings_, LogLevel::warn,
-      "%s (what was under way is done again, and all is native now; windows are served by the ranks). %s",
-      loss_.problem.c_str(), loss_.cure.c_str());
+attach::Loss Job::loss() const {
+  const std::lock_guard lock(loss_mutex_);
+  return loss_;
+}
+
+void Job::warn_of_loss(bool goes_on) const {
+  say(settings_, LogLevel::warn, "%s (what was under way is done again, and %s; windows are served by the ranks). %s",
+      loss_.problem.c_str(), goes_on ? "another service takes its place" : "all is native now", loss_.cure.c_str());
+}
+
+offpath_status_t Job::go_on() {
+  report_lost_service();
+  const offpath_status_t status = member_.go_on();
+  const bool never = status != OFFPATH_OK && status != OFFPATH_IN_PROGRESS && member_.may_go_on();
+  if (never && member_.nodes().leads(rank()) && !end_reported_.exchange(true)) {
+    say(settings_, LogLevel::warn,
+        "no service takes the place of the lost one: three were lost within a minute, or none can be started (all is "
+        "native "
+        "now). Find out why they end");
+  }
+  return status;
 }
 
 void Job::warn_of_starvation() {

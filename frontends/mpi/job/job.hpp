@@ -19,6 +19,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -86,7 +87,10 @@ class Job {
   }
   MPI_Group world_group() const { return world_group_; }
 
-  // One warning per lost service, by the first rank of its node.
+  // As of Membership: after a loss, the way to another service.
+  offpath_status_t go_on();
+  bool has_gone_on() const { return member_.has_gone_on(); }
+  // This process's service is lost, and none is in its place yet: one warning per lost service, by the first rank of its node.
   void report_lost_service();
   // Whether the service is being waited for because it gets no processor: one warning, by the first rank of its node. Cheap.
   void look_for_starvation() {
@@ -94,7 +98,8 @@ class Job {
   }
   // One of two services that have lost each other, as a rank has told; `says`: this rank is the one to warn.
   void report_parting(const attach::Parting& parting, bool says);
-  const attach::Loss& loss() const { return loss_; }
+  // The last one that this process knows of.
+  attach::Loss loss() const;
   policy::Ledger& ledger() { return ledger_; }
   Learned& learned() { return learned_; }
 
@@ -106,7 +111,7 @@ class Job {
   bool apply_policy(const Opening& opening, const policy::Network& network);
   void adjust_to_network(const Opening& opening);
   bool stay_native(LogLevel level, const std::string& reason);
-  void warn_of_loss() const;
+  void warn_of_loss(bool goes_on) const;
   void warn_of_starvation();
 
   std::atomic<bool> active_{false};
@@ -122,8 +127,10 @@ class Job {
   std::array<uint8_t, OFFPATH_TOKEN_BYTES> token_{};
   Equipment all_{};
   std::atomic<bool> starvation_reported_{false};
-  std::atomic<bool> loss_reported_{false};
-  attach::Loss loss_;  // by who set loss_reported_
+  std::atomic<bool> end_reported_{false};
+  mutable std::mutex loss_mutex_;  // over the next ones
+  const offpath_session_t* lost_ = nullptr;
+  attach::Loss loss_;
   std::string reason_ = "MPI_Init was not called";
   policy::Ledger ledger_;  // begins with start()
   Learned learned_;

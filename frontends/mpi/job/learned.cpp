@@ -5,7 +5,7 @@ namespace offpath::mpi {
 
 void Learned::add(policy::Collective collective, uint32_t bits, uint32_t nodes, const policy::Adaptation& adaptation) {
   using policy::Path;
-  if (adaptation.period_ns(adaptation.home()) == 0) return;
+  if (adaptation.period_ns(adaptation.home()) == 0 || adaptation.home_why() == policy::Why::lost) return;
   policy::Row row{collective, adaptation.home(), nodes, bits == 0 ? 0 : uint64_t{1} << (bits - 1),
                   bits >= 64 ? policy::kUnlimitedBytes : uint64_t{1} << bits};
   const Entry entry{

@@ -3,6 +3,7 @@
 
 #include "base/random.hpp"
 #include "mpi/job/job.hpp"
+#include "mpi/job/waiting.hpp"
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/errors_return.hpp"
 
@@ -40,19 +41,45 @@ std::vector<int> world_ranks(MPI_Group group, int size) {
   return world;
 }
 
+struct Agreed {
+  ServiceTeam::Id id;
+  bool has_gone_on;  // some rank is not where it was at the beginning
+};
+
 // Whether all ranks are able, and the team's random id. Nothing: one is not. Collective, and all there is to agree on.
-std::optional<ServiceTeam::Id> agree(MPI_Comm comm, int rank, bool able) {
+std::optional<Agreed> agree(MPI_Comm comm, int rank, bool able) {
   struct {
     uint64_t unable;
+    uint64_t has_gone_on;
     uint64_t id[OFFPATH_TEAM_ID_BYTES / sizeof(uint64_t)];
-  } own{able ? uint64_t{0} : 1, {}}, all{};
+  } own{able ? uint64_t{0} : 1, job.has_gone_on() ? uint64_t{1} : 0, {}}, all{};
   constexpr int kWords = sizeof(own) / sizeof(uint64_t);
   if (rank == 0) base::fill_random(own.id, sizeof(own.id));
   const int code = native.Allreduce(&own, &all, kWords, MPI_UINT64_T, MPI_BOR, comm);
   if (code != MPI_SUCCESS || all.unable != 0) return std::nullopt;
-  ServiceTeam::Id id;
-  memcpy(id.data(), all.id, id.size());
-  return id;
+  Agreed agreed{{}, all.has_gone_on != 0};
+  memcpy(agreed.id.data(), all.id, agreed.id.size());
+  return agreed;
+}
+
+// Waits, where the service is lost, for another one. Whether there is one.
+bool has_service() {
+  offpath_status_t status = job.go_on();
+  for (Waiter waiter; status == OFFPATH_IN_PROGRESS; status = job.go_on()) {
+    offloader.progress();
+    waiter.pause();
+  }
+  return status == OFFPATH_OK;
+}
+
+// Where all members' sessions are now. Collective.
+std::vector<attach::Address> gather_addresses(MPI_Comm comm, int size, offpath_session_t* session) {
+  attach::Address own{};
+  attach::address_of(session, &own);
+  std::vector<attach::Address> all(static_cast<size_t>(size));
+  const int bytes = sizeof(own);
+  const int code = native.Allgather(&own, bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, comm);
+  return code == MPI_SUCCESS ? all : std::vector<attach::Address>{};
 }
 
 // One more team would leave the application too few context ids. Said once.
@@ -137,14 +164,19 @@ std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
   Assembly made;
   native.Comm_rank(comm, &made.rank);
   native.Comm_size(comm, &made.size);
-  const auto id = agree(comm, made.rank, able && offpath_session_alive(job.session()) != 0 && has_room(made.rank));
-  if (!id) return std::nullopt;
+  const bool has = has_service();
+  offpath_session_t* const session = job.session();
+  const auto agreed = agree(comm, made.rank, able && has && has_room(made.rank));
+  if (!agreed) return std::nullopt;
   const Group group(comm);
   made.neighborhood = Neighborhood::read(comm);
   // A context id is found by all ranks together, so all have it or none.
   made.shadow = make_shadow(comm, group.get(), made.neighborhood.get());
   if (made.shadow == MPI_COMM_NULL) return std::nullopt;
-  made.service = std::make_unique<ServiceTeam>(*id, made.rank, world_ranks(group.get(), made.size));
+  std::vector<attach::Address> addresses;
+  if (agreed->has_gone_on) addresses = gather_addresses(made.shadow, made.size, session);
+  made.service = std::make_unique<ServiceTeam>(agreed->id, made.rank, world_ranks(group.get(), made.size),
+                                               std::move(addresses), session);
   return made;
 }
 

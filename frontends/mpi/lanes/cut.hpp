@@ -6,16 +6,17 @@
 // ones: what nobody has told is done again, natively, by all that have a part in it, also where a living service still
 // finishes it after the word was said. What somebody has told stands: its inputs may be gone.
 // A rank that waits for the words longer than the configured time gives up and says so: all ranks then fail what is
-// left. Words are small eager messages on the shadow communicator: saying one never waits for anybody.
+// left.
 //
 // Threads: under the offloader's lock.
 #pragma once
 
 #include "attach/loss.hpp"
+#include "mpi/lanes/tags.hpp"
 #include "mpi/lanes/told.hpp"
+#include "mpi/lanes/words.hpp"
 
-#include <mpi.h>
-
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <vector>
@@ -26,6 +27,7 @@ using attach::Parting;
 
 struct Word {
   Told told;
+  uint64_t next = 0;  // the number of the first operation that it has not been asked for
   uint64_t gave_up = 0;
   uint64_t own_lost = 0;  // who says it has lost its own service, and has warned of it
   Parting parting;
@@ -35,7 +37,8 @@ class Cut {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Cut(MPI_Comm shadow, int rank, int size) : shadow_(shadow), rank_(rank), size_(size) {}
+  // `loss`: of the lane, from 0.
+  Cut(const Seat& seat, uint64_t loss) : seat_(seat), tag_(loss_tag(loss, 0)) {}
 
   // Receives what has arrived. Returns true if any word was heard so far. May throw bad_alloc.
   bool listen();
@@ -44,22 +47,22 @@ class Cut {
   void give_up();
 
   bool said() const { return said_; }
-  bool decided() const { return said_ && heard_count_ == size_ - 1; }
+  bool decided() const { return said_ && heard_count_ == seat_.size - 1; }
   bool given_up() const { return combined_.gave_up != 0; }
   bool late(Clock::time_point now, Clock::duration limit) const { return said_ && !decided() && now - since_ > limit; }
   // Once decided: whether anybody, or that rank, had told its program of it.
   bool told(uint64_t sequence) const { return combined_.told.has(sequence); }
   bool told_by(uint32_t rank, uint64_t sequence) const { return told_[rank].has(sequence); }
+  // Once decided: no rank had been asked for that operation, or a later one, when it said its word.
+  uint64_t next() const { return combined_.next; }
   // The losses that ranks have told.
   const Word& heard() const { return combined_; }
 
  private:
-  void send_to_all(const Word& word);
   void combine(const Word& word, int source);
 
-  MPI_Comm shadow_;
-  int rank_;
-  int size_;
+  Seat seat_;
+  int tag_;
   bool said_ = false;
   int heard_count_ = 0;
   std::vector<bool> heard_;  // by rank, as the next one; empty: nothing so far

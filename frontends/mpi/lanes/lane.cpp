@@ -28,7 +28,7 @@ Lane::Lane(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Pref
       nodes_(nodes),
       neighborhood_(std::move(parts.neighborhood)),
       adapter_(std::make_unique<Adapter>(rank_, nodes_, comm_, broken_, council, preference)),
-      cut_(shadow_, rank_, size_) {}
+      loss_(std::make_unique<Loss>(Seat{shadow_, rank_, size_}, losses_)) {}
 
 Lane::~Lane() {
   service_.reset();
@@ -43,8 +43,9 @@ int Lane::raise(int code) const {
 Lane::Route Lane::route(const Call& call) {
   // The messages of what goes pairwise are started whatever becomes of the service: the other ends wait for them.
   if (call.pairwise || phase_ == Phase::offloading || phase_ == Phase::cutting) return Route::lane;
+  if (phase_ == Phase::settled) return Route::lane;
   // What another rank has told its program of cannot be done without it.
-  if (phase_ == Phase::settled && (cut_.told(next_sequence_) || !nothing_holds_up())) return Route::lane;
+  if (phase_ == Phase::host && (loss_->cut.told(next_sequence_) || !nothing_holds_up())) return Route::lane;
   ++next_sequence_;
   return phase_ == Phase::dead ? Route::error : Route::shadow;
 }
@@ -52,7 +53,7 @@ Lane::Route Lane::route(const Call& call) {
 bool Lane::holds_up(const PostedCall& operation) const {
   if (operation.state >= PostedState::ended || operation.state == PostedState::deferred) return false;
   if (phase_ == Phase::offloading) return operation.state != PostedState::posted;
-  return phase_ != Phase::settled || !cut_.told(operation.sequence);  // what somebody has told is done again by none
+  return !is_agreed() || !loss_->cut.told(operation.sequence);  // what somebody has told is done again by none
 }
 
 bool Lane::nothing_holds_up() const {
@@ -144,7 +145,7 @@ void Lane::try_post(PostedCall& operation) {
     return;
   }
   if (status == OFFPATH_ERR_NO_MEMORY && (offloader.posted_count() > 0 || ++refused_posts_ < kMaxRefusedPosts)) return;
-  if (client::is_loss(status) || offpath_session_alive(job.session()) == 0) {
+  if (client::is_loss(status) || !service_->alive()) {
     operation.status = OFFPATH_ERR_NOT_STARTED;
     operation.state = PostedState::unfinished;
     begin_cut();
@@ -162,15 +163,8 @@ void Lane::end(PostedCall& operation, int error) {
 void Lane::advance() {
   // Listening also keeps native progress going for everybody else's sake.
   const bool looks = shares_ > 0 || phase_ != Phase::offloading || ++rounds_ % kRoundsPerLook == 0;
-  const bool heard = looks && cut_.listen();
-  if (phase_ == Phase::offloading && (heard || service_->broken())) begin_cut();
-  if (phase_ == Phase::cutting) {
-    if (shares_ > 0 && cut_.late(Cut::Clock::now(), job.settings().loss_timeout)) cut_.give_up();
-    if (cut_.decided()) phase_ = Phase::settled;
-    if (cut_.given_up()) phase_ = Phase::dead;
-    if (phase_ != Phase::cutting) report_loss();
-  }
-  if (cut_.given_up()) phase_ = Phase::dead;
+  if (looks && service_->broken()) begin_cut();
+  if (looks) respond();
   take_deferred();
   may_issue_ = true;
   for (PostedCall* operation : operations_) step(*operation);
@@ -188,7 +182,7 @@ void Lane::step(PostedCall& operation) {
   switch (operation.state) {
     case PostedState::queued:
       if (phase_ == Phase::offloading && may_issue_) try_post(operation);
-      if (phase_ == Phase::settled || phase_ == Phase::dead) {
+      if ((is_agreed() && !waits_for_service(operation.sequence)) || phase_ == Phase::dead) {
         operation.status = OFFPATH_ERR_NOT_STARTED;
         step_unfinished(operation);
       }

@@ -3,8 +3,9 @@
 // or done natively behind the application's back, and the operations under way. A persistent collective has one of its
 // own, as it may be started in another order on every rank.
 //
-// Phases: offloading -> cutting (a service was lost, the ranks agree what is done again) -> settled (terminal; operations
-// go natively to the shadow communicator, as the ranks do not learn of the cut at the same moment) or -> dead
+// Phases: offloading -> cutting (a service was lost, the ranks agree what is done again) -> settled (that goes natively to
+// the shadow communicator, as the ranks do not learn of the cut at the same moment; what comes later waits until the ranks
+// know whether all have a service again) -> offloading, with the next team, or -> host (terminal: native). Or cutting -> dead
 // (terminal; the ranks could not agree, operations are errors).
 //
 // Threads: under the offloader's lock, except where noted.
@@ -12,6 +13,7 @@
 
 #include "mpi/adapt/adapter.hpp"
 #include "mpi/calls/neighborhood.hpp"
+#include "mpi/lanes/comeback.hpp"
 #include "mpi/lanes/cut.hpp"
 #include "mpi/lanes/errors.hpp"
 #include "mpi/lanes/posted_call.hpp"
@@ -39,7 +41,7 @@ struct Assembly {
 
 class Lane {
  public:
-  enum class Phase : uint8_t { offloading, cutting, settled, dead };
+  enum class Phase : uint8_t { offloading, cutting, settled, host, dead };
   // Where a new operation goes: to add(), or natively to the shadow communicator.
   enum class Route : uint8_t { lane, shadow, error };
 
@@ -89,12 +91,13 @@ class Lane {
   // It has had operations.
   bool in_use() const { return next_sequence_ > 0; }
   bool holds_back() const;
-  // It has lost a service. Any thread.
+  // It has lost a service, and has no other one yet. Any thread.
   bool broken() const { return broken_.load(std::memory_order_acquire); }
   bool closed() const { return closed_.load(std::memory_order_acquire); }
   // No rank needs it any more. Where its operations have ended it asks the others, who may be at them, and await its word.
   bool departed();
-  // Whether or not anything is under way. check() notices a loss; respond() answers other ranks' words only.
+  // Whether or not anything is under way. check() notices a loss; respond() only takes in what other ranks have said, and
+  // answers.
   void check();
   void respond();
 
@@ -112,6 +115,12 @@ class Lane {
   void reissue(PostedCall& operation);
   Failure own_failure() const { return own_lost_ ? Failure::service_lost : Failure::peer_lost; }
   void begin_cut();
+  void come_back();
+  void say_where();
+  void go_on();
+  // It goes on with services, maybe: it is after the loss for all ranks.
+  bool waits_for_service(uint64_t sequence) const { return phase_ == Phase::settled && sequence >= loss_->cut.next(); }
+  bool is_agreed() const { return phase_ == Phase::settled || phase_ == Phase::host; }
   Word own_word() const;
   // When all words have come.
   void report_loss() const;
@@ -133,7 +142,15 @@ class Lane {
   Phase phase_ = Phase::offloading;
   std::atomic<bool> broken_{false};
   std::atomic<size_t> deferred_{0};  // the last so many operations
-  Cut cut_;
+  // All that is said about one loss; the next one may come.
+  struct Loss {
+    Loss(const Seat& seat, uint64_t number) : cut(seat, number), comeback(seat, number) {}
+    Cut cut;
+    Comeback comeback;
+  };
+  uint64_t losses_ = 0;
+  std::unique_ptr<Loss> loss_;
+  std::unique_ptr<Loss> last_loss_;  // its words may not have been sent yet
   bool own_lost_ = false;
   std::deque<PostedCall*> operations_;  // unfinished ones, as posted; those with a sequence in its order
   uint64_t next_sequence_ = 0;

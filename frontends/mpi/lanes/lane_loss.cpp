@@ -5,20 +5,75 @@
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/native.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace offpath::mpi {
 
 void Lane::begin_cut() {
   if (phase_ != Phase::offloading) return;
   phase_ = Phase::cutting;
   broken_.store(true, std::memory_order_release);
-  own_lost_ = offpath_session_alive(job.session()) == 0;
+  own_lost_ = !service_->alive();
   if (own_lost_) job.report_lost_service();
-  cut_.say(own_word(), Cut::Clock::now());
+  loss_->cut.say(own_word(), Cut::Clock::now());
+}
+
+void Lane::respond() {
+  Cut& cut = loss_->cut;
+  if (cut.listen()) begin_cut();
+  if (phase_ == Phase::cutting) {
+    if (shares_ > 0 && cut.late(Cut::Clock::now(), job.settings().loss_timeout)) cut.give_up();
+    if (cut.decided()) phase_ = Phase::settled;
+    if (phase_ != Phase::cutting || cut.given_up()) report_loss();
+  }
+  if (cut.given_up()) phase_ = Phase::dead;
+  if (is_agreed()) loss_->comeback.listen();
+  if (phase_ == Phase::settled) come_back();
+}
+
+// Whether this rank has another service, once it is known. Nobody waits for a rank that is lost: it would never say.
+void Lane::say_where() {
+  Comeback& comeback = loss_->comeback;
+  if (comeback.refused() || service_->lost_process()) return comeback.say(nullptr, nullptr);
+  // Only when it has been asked for all that is before it, as all later operations go to the next team.
+  if (next_sequence_ < loss_->cut.next()) return;
+  const offpath_status_t status = job.go_on();
+  if (status != OFFPATH_IN_PROGRESS) comeback.say(status == OFFPATH_OK ? job.session() : nullptr, service_->session());
+}
+
+void Lane::come_back() {
+  const Comeback& comeback = loss_->comeback;
+  if (!comeback.said()) say_where();
+  const auto is_behind = [this](const PostedCall* each) {
+    return each->state < PostedState::ended && each->state != PostedState::deferred &&
+           !waits_for_service(each->sequence);
+  };
+  if (comeback.said() && (comeback.refused() || service_->lost_process())) {
+    phase_ = Phase::host;
+  } else if (comeback.decided() && std::none_of(operations_.begin(), operations_.end(), is_behind)) {
+    go_on();
+  }
+}
+
+void Lane::go_on() {
+  const Comeback& comeback = loss_->comeback;
+  auto next_loss =
+      std::make_unique<Loss>(Seat{shadow_, rank_, size_}, losses_ + 1);  // may throw; nothing has happened yet
+  service_ = service_->next(comeback.addresses(), comeback.session());
+  service_sequence_ = loss_->cut.next();
+  ++losses_;
+  last_loss_ = std::exchange(loss_, std::move(next_loss));
+  own_lost_ = false;
+  refused_posts_ = 0;
+  broken_.store(false, std::memory_order_release);
+  phase_ = Phase::offloading;
 }
 
 Word Lane::own_word() const {
   Word word;
   word.told = told_;
+  word.next = next_sequence_;
   word.own_lost = own_lost_ ? 1 : 0;
   if (!own_lost_) word.parting = service_->parting();
   return word;
@@ -26,15 +81,15 @@ Word Lane::own_word() const {
 
 // Where no rank has lost its own service, nobody else says why.
 void Lane::report_loss() const {
-  const Word& heard = cut_.heard();
+  const Word& heard = loss_->cut.heard();
   if (heard.own_lost == 0 && heard.parting) job.report_parting(heard.parting, rank_ == 0);
 }
 
-// A rank that has lost its service comes here when it has all words, and so do those that have only answered. So nobody's
+// Whoever comes here has all words, of those that have lost their service, and of those that have only answered. So nobody's
 // word finds the shadow gone. Whoever gives up sends another one: then the lane stays.
 bool Lane::departed() {
-  const bool all_said = phase_ == Phase::offloading || cut_.decided();
-  if (!idle() || !adapter_->idle() || !all_said || cut_.given_up()) return false;
+  const bool all_said = phase_ == Phase::offloading || loss_->comeback.decided();
+  if (!idle() || !adapter_->idle() || !all_said || loss_->cut.given_up()) return false;
   if (!in_use()) return true;
   if (!departing_) departing_ = native.Ibarrier(shadow_, &departure_) == MPI_SUCCESS;
   int passed = 0;
@@ -43,13 +98,8 @@ bool Lane::departed() {
 
 void Lane::check() {
   // Who leaves only answers: its own loss is nobody's.
-  if (departing_) return respond();
-  if (service_->broken() || offpath_session_alive(job.session()) == 0) begin_cut();
+  if (!departing_ && (service_->broken() || !service_->alive())) begin_cut();
   respond();
-}
-
-void Lane::respond() {
-  if (cut_.listen()) begin_cut();
 }
 
 void Lane::step_unfinished(PostedCall& operation) {
@@ -57,9 +107,9 @@ void Lane::step_unfinished(PostedCall& operation) {
   const bool done = operation.status == OFFPATH_OK;
   if (operation.status == OFFPATH_ERR_PEER_LOST && service_->lost_process()) {
     fail_lost(operation, Failure::peer_lost);
-  } else if (phase_ == Phase::settled && (operation.call->pairwise || !cut_.told(operation.sequence))) {
+  } else if (is_agreed() && (operation.call->pairwise || !loss_->cut.told(operation.sequence))) {
     operation.state = PostedState::reissue;
-  } else if (phase_ == Phase::settled || phase_ == Phase::dead) {
+  } else if (is_agreed() || phase_ == Phase::dead) {
     if (done)
       finish_done(operation);
     else
@@ -71,8 +121,10 @@ void Lane::step_unfinished(PostedCall& operation) {
 void Lane::reissue(PostedCall& operation) {
   if (!operation.call->pairwise) return end(operation, operation.reissue(shadow_));
   // Each block for itself. A rank that has told its program of the end, or counts as one, neither sends again nor takes.
-  const bool counts_as_told = cut_.told_by(static_cast<uint32_t>(rank_), operation.sequence);
-  const auto takes_part = [&](uint32_t peer) { return !counts_as_told && !cut_.told_by(peer, operation.sequence); };
+  const bool counts_as_told = loss_->cut.told_by(static_cast<uint32_t>(rank_), operation.sequence);
+  const auto takes_part = [&](uint32_t peer) {
+    return !counts_as_told && !loss_->cut.told_by(peer, operation.sequence);
+  };
   const bool is_here = operation.status == OFFPATH_OK;
   const bool is_complete = is_here || operation.call->recv.all_from(Share::service, takes_part);
   const int code = is_here ? operation.deliver(shadow_) : MPI_SUCCESS;

@@ -8,8 +8,9 @@
 
 namespace offpath::mpi {
 
-ServiceTeam::ServiceTeam(const Id& id, int rank, std::vector<int> members)
-    : id_(id), rank_(rank), members_(std::move(members)) {
+ServiceTeam::ServiceTeam(const Id& id, int rank, std::vector<int> members, std::vector<attach::Address> addresses,
+                         offpath_session_t* session)
+    : id_(id), rank_(rank), members_(std::move(members)), addresses_(std::move(addresses)), session_(session) {
   count_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -18,14 +19,31 @@ ServiceTeam::~ServiceTeam() {
   count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
+void ServiceTeam::count_up(Id& id) {
+  for (uint8_t& digit : id) {
+    if (++digit != 0) return;
+  }
+}
+
+std::unique_ptr<ServiceTeam> ServiceTeam::next(std::vector<attach::Address> addresses,
+                                               offpath_session_t* session) const {
+  Id id = id_;
+  count_up(id);
+  auto made = std::make_unique<ServiceTeam>(id, rank_, members_, std::move(addresses), session);
+  made->compress(compress_);
+  return made;
+}
+
 offpath_team_t* ServiceTeam::open() {
   if (offpath_team_t* const made = get()) return made;
-  std::vector<attach::Address> addresses;
-  for (const int member : members_) addresses.push_back(job.address_of(member));
+  std::vector<attach::Address> addresses = addresses_;
+  if (addresses.empty()) {
+    for (const int member : members_) addresses.push_back(job.address_of(member));
+  }
   offpath_team_t* made = nullptr;
   offpath_error_t error{};
   const char* const compress = compress_.empty() ? nullptr : compress_.c_str();
-  if (attach::create_team(job.session(), id_, rank_, addresses, &made, &error, compress) != OFFPATH_OK) {
+  if (attach::create_team(session_, id_, rank_, addresses, &made, &error, compress) != OFFPATH_OK) {
     say(job.settings(), LogLevel::info, "a communicator of %zu ranks goes native: %s", members_.size(), error.text);
     return nullptr;
   }
@@ -35,7 +53,7 @@ offpath_team_t* ServiceTeam::open() {
 
 bool ServiceTeam::broken() const {
   const offpath_team_t* const lane = get();
-  return lane == nullptr ? offpath_session_alive(job.session()) == 0 : offpath_team_broken(lane) != 0;
+  return lane == nullptr ? !alive() : offpath_team_broken(lane) != 0;
 }
 
 std::vector<uint8_t> ServiceTeam::losses() const {
@@ -44,7 +62,7 @@ std::vector<uint8_t> ServiceTeam::losses() const {
   return lost;
 }
 
-Parting ServiceTeam::parting() const {
+attach::Parting ServiceTeam::parting() const {
   const std::vector<uint8_t> lost = losses();
   for (const uint8_t how : {OFFPATH_LOSS_SILENCE, OFFPATH_LOSS_SERVICE}) {
     const auto member = std::find(lost.begin(), lost.end(), how);

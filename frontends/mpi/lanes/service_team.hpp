@@ -5,13 +5,15 @@
 // Threads: open() and the destructor by one at a time; the rest also meanwhile.
 #pragma once
 
-#include "mpi/lanes/cut.hpp"
+#include "attach/loss.hpp"
+#include "attach/session.hpp"
 
 #include <offpath/offpath.h>
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,24 +23,33 @@ class ServiceTeam {
  public:
   using Id = std::array<uint8_t, OFFPATH_TEAM_ID_BYTES>;
 
-  // `members`: ranks in MPI_COMM_WORLD, the same on all; `rank`: which of them this is.
-  ServiceTeam(const Id& id, int rank, std::vector<int> members);
+  // `members`: ranks in MPI_COMM_WORLD, the same on all; `rank`: which of them this is. `addresses`: theirs; empty: those of
+  // the beginning. `session`: this rank's, of that address.
+  ServiceTeam(const Id& id, int rank, std::vector<int> members, std::vector<attach::Address> addresses,
+              offpath_session_t* session);
   ~ServiceTeam();
   ServiceTeam(const ServiceTeam&) = delete;
   ServiceTeam& operator=(const ServiceTeam&) = delete;
 
+  // Of the team that takes the place of that one.
+  static void count_up(Id& id);
   // How many there are. Any thread.
   static size_t count() { return count_.load(std::memory_order_relaxed); }
 
   // What this rank sends in it is compressed so (OFFPATH_COMPRESS says how that is written), if it is not made yet.
   void compress(const std::string& wish) { compress_ = wish; }
   const std::string& compress() const { return compress_; }
+  // The one that takes its place after a loss: of the same members, which all make it. May throw bad_alloc.
+  std::unique_ptr<ServiceTeam> next(std::vector<attach::Address> addresses, offpath_session_t* session) const;
   // Makes it if it is not there yet. nullptr: it cannot be made. May throw bad_alloc.
   offpath_team_t* open();
+  offpath_session_t* session() const { return session_; }
+  // This rank's service lives.
+  bool alive() const { return offpath_session_alive(session_) != 0; }
   // One of its services is known to be lost.
   bool broken() const;
   // A member whose service this rank's has lost, if any.
-  Parting parting() const;
+  attach::Parting parting() const;
   // A member's process is known to be lost.
   bool lost_process() const { return !lost_processes().empty(); }
   // By member.
@@ -54,6 +65,8 @@ class ServiceTeam {
   Id id_;
   int rank_;
   std::vector<int> members_;
+  std::vector<attach::Address> addresses_;
+  offpath_session_t* session_;
   std::string compress_;  // empty: as the job says
   std::atomic<offpath_team_t*> lane_{nullptr};
 };

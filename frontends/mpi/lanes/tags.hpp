@@ -18,4 +18,12 @@ inline int block_tag(uint64_t sequence, Share share) {
   return kWordTag + 1 + static_cast<int>(sequence % kOperations) * 2 + (share == Share::service ? 1 : 0);
 }
 
+// Of what is said about one loss of a lane: nobody takes it for what is said about the next one.
+inline constexpr int kTagsOfALoss = 2;
+inline int loss_tag(uint64_t loss, int which) {
+  constexpr int kFirst = 16386;  // behind all blocks
+  constexpr uint64_t kLosses = 8000;
+  return kFirst + static_cast<int>(loss % kLosses) * kTagsOfALoss + which;
+}
+
 }  // namespace offpath::mpi

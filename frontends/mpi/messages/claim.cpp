@@ -28,7 +28,7 @@ bool Claim::settled() {
   const auto now = Clock::now();
   if (now < next_look_) return false;
   next_look_ = now + kLook;
-  if (!office.broken()) return false;
+  if (!office.has_lost()) return false;
   // Its sender asks whether it is to be sent again. What has arrived lies in our own memory, whatever is lost since.
   {
     const Inside inside;

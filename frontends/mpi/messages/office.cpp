@@ -50,7 +50,7 @@ bool Office::agree(bool own) const {
 bool Office::open_own(uint64_t* table) {
   const auto size = static_cast<size_t>(job.size());
   void* memory = nullptr;
-  if (offpath_memory_allocate(job.session(), size * sizeof(Entry), &memory) != OFFPATH_OK) return false;
+  if (offpath_memory_allocate(session_, size * sizeof(Entry), &memory) != OFFPATH_OK) return false;
   table_ = static_cast<Entry*>(memory);
   *table = reinterpret_cast<uint64_t>(memory);
   offpath_window_params_t params{};
@@ -68,7 +68,9 @@ bool Office::open() {
   if (!(far && job.nodes() > 1) && !near) return false;
   least_bytes_ = std::max<uint64_t>(2 * kTicketBytes, std::min(near.value_or(UINT64_MAX), far.value_or(UINT64_MAX)));
   near_ = near.has_value();
+  far_ = far.has_value();
   most_staging_bytes_ = job.settings().staging_bytes;
+  session_ = job.session();
   struct {
     Mark mark;
     std::array<uint8_t, OFFPATH_TEAM_ID_BYTES> team;
@@ -76,10 +78,11 @@ bool Office::open() {
   if (job.rank() == 0) base::fill_random(&common, sizeof(common));
   if (native.Bcast(&common, sizeof(common), MPI_BYTE, 0, job.control()) != MPI_SUCCESS) return false;
   mark_ = common.mark;
+  team_id_ = common.team;
   offpath_error_t error{};
   uint64_t own = 0;
   bool made = routes.open() == MPI_SUCCESS && kept_messages.open(several_threads()) == MPI_SUCCESS &&
-              resending.open() == MPI_SUCCESS && job.create_team(common.team, &team_, &error) == OFFPATH_OK &&
+              resending.open() == MPI_SUCCESS && job.create_team(team_id_, &team_, &error) == OFFPATH_OK &&
               open_own(&own);
   tables_.resize(static_cast<size_t>(job.size()));
   made = native.Allgather(&own, sizeof(own), MPI_BYTE, tables_.data(), sizeof(own), MPI_BYTE, job.control()) ==
@@ -89,27 +92,30 @@ bool Office::open() {
     close();
     return false;
   }
-  grant_to_all(near.has_value(), far.has_value());
+  first_table_ = table_;
+  comeback_ = std::make_unique<Comeback>(resending.seat(), losses_);
+  grant_to_all();
   on_.store(true, std::memory_order_release);
   // Others may ask a rank that has posted nothing.
   offloader.look_also(this, [this] { listen(); });
   return true;
 }
 
-// In a job of few processes everybody has room for short ones of the long messages from the beginning. Nobody leaves
-// before all know of it.
-void Office::grant_to_all(bool near, bool far) {
-  std::vector<int> senders;
-  for (int rank = 0; rank < job.size(); ++rank) {
-    const bool neighbour = job.node_of(rank) == job.node_of(job.rank());
-    if (rank != job.rank() && (neighbour ? near : far)) senders.push_back(rank);
-  }
-  if (senders.size() * kLeastRegion <= most_staging_bytes_ / kPartFromTheBeginning) {
+// Nobody leaves before all know of what they have from the beginning.
+void Office::grant_to_all() {
+  {
     std::lock_guard lock(mutex_);
-    for (const int sender : senders) grant(sender, incoming_[sender], 1);
+    for (int rank = 0; rank < job.size(); ++rank) grant_early(rank);
     offpath_window_flush(window_, kPatienceNs);
   }
   native.Barrier(job.control());
+}
+
+void Office::grant_early(int to) {
+  int senders = 0;
+  for (int rank = 0; rank < job.size(); ++rank) senders += may_send_tickets(rank) ? 1 : 0;
+  const bool are_few = static_cast<uint64_t>(senders) * kLeastRegion <= most_staging_bytes_ / kPartFromTheBeginning;
+  if (are_few && may_send_tickets(to)) grant(to, incoming_[to], 1);
 }
 
 void Office::close() {
@@ -122,14 +128,18 @@ void Office::close() {
   kept_messages.close();
   routes.close();
   std::lock_guard lock(mutex_);
-  offpath_window_destroy(std::exchange(window_, nullptr));
-  offpath_team_destroy(std::exchange(team_, nullptr));
+  past_.push_back({std::exchange(team_, nullptr), std::exchange(window_, nullptr)});
+  for (const Past& past : past_) {
+    offpath_window_destroy(past.window);
+    offpath_team_destroy(past.team);
+  }
+  past_.clear();
   for (const auto& [rank, in] : incoming_) {
     for (const Region& region : in.regions) {
-      if (!writes) offpath_memory_free(job.session(), region.memory);
+      if (!writes) offpath_memory_free(session_, region.memory);
     }
   }
-  offpath_memory_free(job.session(), std::exchange(table_, nullptr));
+  offpath_memory_free(session_, std::exchange(table_, nullptr));
   incoming_.clear();
   outgoing_.clear();
 }
@@ -140,21 +150,32 @@ bool Office::offloads(int peer, uint64_t bytes) const {
   return job.policy().choose(policy::Collective::send, bytes, nodes).path == policy::Path::dpu;
 }
 
-bool Office::broken() const { return offpath_team_broken(team_) != 0 || offpath_session_alive(job.session()) == 0; }
+bool Office::broken() const {
+  return team_ == nullptr || offpath_team_broken(team_) != 0 || offpath_session_alive(session_) == 0;
+}
 
 bool Office::has_lost_process(int peer) const {
-  if (offpath_team_broken(team_) == 0) return false;
+  if (team_ == nullptr || offpath_team_broken(team_) == 0) return false;
   std::vector<uint8_t> how(static_cast<size_t>(job.size()));
   offpath_team_lost(team_, how.data());
   return how[static_cast<size_t>(peer)] == OFFPATH_LOSS_PROCESS;
 }
 
+bool Office::has_lost() {
+  if (!has_lost_.load(std::memory_order_acquire) && broken()) has_lost_.store(true, std::memory_order_release);
+  return has_lost_.load(std::memory_order_relaxed);
+}
+
 void Office::listen() {
   resending.listen();
-  if (said_held_ || !broken()) return;
-  // What services were to tell may be lost.
+  if (!said_held_ && has_lost()) say_held_to_all();
+  come_back();
+}
+
+// What services were to tell may be lost.
+void Office::say_held_to_all() {
   said_held_ = true;
-  if (offpath_session_alive(job.session()) == 0) job.report_lost_service();
+  job.report_lost_service();
   std::vector<int> senders;
   {
     std::lock_guard lock(mutex_);
@@ -166,6 +187,8 @@ void Office::listen() {
 }
 
 offpath_status_t Office::put(int to, size_t field, const void* data, uint64_t bytes, offpath_op_t** op) {
+  if (window_ == nullptr || tables_[static_cast<size_t>(to)] == 0)
+    return OFFPATH_ERR_NOT_STARTED;  // it has not opened it yet
   offpath_remote_t remote{};
   remote.struct_bytes = sizeof(remote);
   remote.kind = OFFPATH_PUT;
@@ -200,7 +223,7 @@ std::optional<Office::Sending> Office::start(int to, bool synchronous, const off
   Sending sending;
   sending.signal = std::make_unique<uint64_t>();
   std::lock_guard lock(mutex_);
-  if (broken()) return std::nullopt;  // as last_sends() promises
+  if (broken() || (synchronous && has_lost())) return std::nullopt;  // as last_sends() promises
   Outgoing& out = outgoing_[to];
   take_grant(to, out);
   const uint64_t number = synchronous ? static_cast<uint64_t>(std::countr_one(out.synchronous)) + 1 : 0;
@@ -244,7 +267,7 @@ std::optional<Office::Sending> Office::start(int to, bool synchronous, const off
 
 // Its service wrote that before the library could receive the ticket there.
 bool Office::received(int to, uint64_t synchronous) {
-  const uint64_t held = resending.held(to).value_or(__atomic_load_n(&table_[to].held, __ATOMIC_ACQUIRE));
+  const uint64_t held = resending.held(to).value_or(__atomic_load_n(&first_table_[to].held, __ATOMIC_ACQUIRE));
   return (held & bit_of(synchronous)) == 0;
 }
 
@@ -255,7 +278,7 @@ void Office::forget(int to, uint64_t synchronous) {
 
 std::optional<uint64_t> Office::last_sends(int to) {
   std::lock_guard lock(mutex_);
-  return broken() ? std::optional(outgoing_[to].synchronous) : std::nullopt;
+  return has_lost() ? std::optional(outgoing_[to].synchronous) : std::nullopt;
 }
 
 int Office::code_of(offpath_status_t status) { return offloader.errors().code_for(status); }

@@ -5,9 +5,13 @@
 // A process has an entry for every other one in its part of the window, which that one writes: the region that is granted
 // to this process there, how much of it was taken out, and for how many bytes the other one wishes a region here.
 //
+// After a loss each process opens another window in its next session, if all have one, and grants anew
+// (docs/design/0044-recovery.md). Regions that were granted before stay for what lies there, and get nothing more.
+//
 // Threads: open and close by the thread that calls MPI_Init and MPI_Finalize, the rest any.
 #pragma once
 
+#include "mpi/lanes/comeback.hpp"
 #include "mpi/messages/counts.hpp"
 #include "mpi/messages/kept.hpp"
 #include "mpi/lanes/outbox.hpp"
@@ -18,6 +22,7 @@
 
 #include <offpath/offpath.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -43,8 +48,9 @@ class Office {
   // Whether the policy has the service carry a message of that length to or from that rank of MPI_COMM_WORLD.
   bool offloads(int peer, uint64_t bytes) const;
 
-  // Some member of the job, or its service, is lost, and this process's may have given up others' operations with it.
-  bool broken() const;
+  // Some member of the job, or its service, was lost, and this process's may have given up others' operations with it. From
+  // the first time on.
+  bool has_lost();
   bool has_lost_process(int peer) const;
 
   // ---- as a sender
@@ -131,6 +137,12 @@ class Office {
     uint64_t sent = 0;
     uint64_t wished = 0;
     uint64_t synchronous = 0;  // those under way: bit number - 1
+
+    // No room until the next grant, which has a higher number.
+    void forget_region() {
+      ring = RingAllocator();
+      wished = 0;
+    }
   };
   struct Region {
     std::byte* memory;
@@ -147,8 +159,18 @@ class Office {
   bool open_own(uint64_t* table);
   void close_own();
   bool agree(bool own) const;
-  void grant_to_all(bool near, bool far);
+  void grant_to_all();
+  // In a job of few processes: room for short ones of the long messages, before it is asked for. With the mutex.
+  void grant_early(int to);
   void listen();
+  void say_held_to_all();
+  // The team that is used now has lost a member, or a service.
+  bool broken() const;
+  // After a loss, step by step.
+  void come_back();
+  void reopen();
+  void open_again();
+  void take_opened();
   void take_grant(int from, Outgoing& out) const;
   void wish(int to, Outgoing& out, uint64_t bytes);
   bool grant(int to, Incoming& in, uint64_t payload);
@@ -158,15 +180,36 @@ class Office {
   std::atomic<bool> on_{false};
   Mark mark_{};
   uint64_t least_bytes_ = 0;
-  bool near_ = false;       // also from ranks of this node
+  bool near_ = false;  // also from ranks of this node
+  bool far_ = false;
+  std::atomic<bool> has_lost_{false};
   bool said_held_ = false;  // after a loss
   uint64_t most_staging_bytes_ = 0;
   std::atomic<uint64_t> staging_bytes_{0};
+  offpath_session_t* session_ = nullptr;
   offpath_team_t* team_ = nullptr;
   offpath_window_t* window_ = nullptr;
   Entry* table_ = nullptr;        // by rank; shared with the service
-  std::vector<uint64_t> tables_;  // of all ranks: where they lie
-  std::mutex mutex_;              // over what follows
+  std::vector<uint64_t> tables_;  // of all ranks: where they lie; 0: not open
+  const Entry* first_table_ = nullptr;
+  std::array<uint8_t, OFFPATH_TEAM_ID_BYTES> team_id_{};
+  struct Opened {
+    uint64_t table = 0;
+  };
+  // The next loss: what is said about it; opened, once all are known to be somewhere: this process has another window, and so many
+  // others have said so.
+  std::unique_ptr<Comeback> comeback_;
+  uint64_t losses_ = 0;
+  bool opened_ = false;
+  bool cannot_open_ = false;
+  int others_opened_ = 0;
+  Opened own_opened_;
+  struct Past {
+    offpath_team_t* team;
+    offpath_window_t* window;
+  };
+  std::vector<Past> past_;
+  std::mutex mutex_;  // over what follows
   std::unordered_map<int, Outgoing> outgoing_;
   std::unordered_map<int, Incoming> incoming_;
 };

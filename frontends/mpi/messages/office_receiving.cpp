@@ -15,7 +15,7 @@ bool Office::may_reach(int from) const { return on() && from != MPI_PROC_NULL &&
 
 bool Office::may_send_tickets(int from) const {
   if (from < 0 || from == job.rank()) return false;
-  return near_ || job.node_of(from) != job.node_of(job.rank());
+  return job.node_of(from) == job.node_of(job.rank()) ? near_ : far_;
 }
 
 std::byte* Office::find(const Ticket& ticket) {
@@ -53,7 +53,7 @@ void Office::release(const Ticket& ticket) {
 
 // After a loss by words only: some puts would still arrive, and their sender would take the word for newer.
 bool Office::hold(int from, uint64_t synchronous) {
-  if (broken() && !resending.may_come(from, bit_of(synchronous))) return false;
+  if (has_lost() && !resending.may_come(from, bit_of(synchronous))) return false;
   offpath_op_t* told = nullptr;
   {
     std::lock_guard lock(mutex_);
@@ -61,7 +61,7 @@ bool Office::hold(int from, uint64_t synchronous) {
     if (in == incoming_.end()) return false;  // it has no room here, and so no tickets
     in->second.holds = true;
     const uint64_t held = in->second.held |= bit_of(synchronous);
-    if (!broken()) put(from, offsetof(Entry, held), &held, sizeof(held), &told);
+    if (!has_lost()) put(from, offsetof(Entry, held), &held, sizeof(held), &told);
   }
   const bool heard = told != nullptr && offpath_op_wait(told, UINT64_MAX) == OFFPATH_OK;
   offpath_op_free(told);
@@ -81,7 +81,7 @@ void Office::let_go(int from, uint64_t synchronous) {
     const auto in = incoming_.find(from);
     if (in == incoming_.end()) return;
     const uint64_t held = in->second.held &= ~bit_of(synchronous);
-    if (!broken() && put(from, offsetof(Entry, held), &held, sizeof(held)) == OFFPATH_OK) return;
+    if (!has_lost() && put(from, offsetof(Entry, held), &held, sizeof(held)) == OFFPATH_OK) return;
   }
   resending.say_held(from);
 }
@@ -105,18 +105,18 @@ bool Office::grant(int to, Incoming& in, uint64_t payload) {
   const uint64_t used = staging_bytes_.load(std::memory_order_relaxed);
   const uint64_t left = most_staging_bytes_ > used ? most_staging_bytes_ - used : 0;
   const uint64_t needed = ring_bytes(payload);
-  if (needed > left || offpath_session_alive(job.session()) == 0) return false;
+  if (needed > left || window_ == nullptr || offpath_session_alive(session_) == 0) return false;
   uint64_t bytes = std::max(kMessagesOfARegion * needed, kLeastRegion);
   bytes = std::min(bytes, std::max(left / 2, needed)) / kRingUnit * kRingUnit;  // others will come
   in.regions.reserve(in.regions.size() + 1);
   void* memory = nullptr;
-  if (offpath_memory_allocate(job.session(), bytes, &memory) != OFFPATH_OK) return false;
+  if (offpath_memory_allocate(session_, bytes, &memory) != OFFPATH_OK) return false;
   Grant grant{in.regions.size() + 1, reinterpret_cast<uint64_t>(memory), bytes, 0};
   grant.check = Grant::check_of(grant.number, grant.address, grant.bytes);
   const bool opened = offpath_window_attach(window_, memory, bytes) == OFFPATH_OK;
   if (!opened || put(to, offsetof(Entry, grant), &grant, sizeof(grant)) != OFFPATH_OK) {
     if (opened) offpath_window_detach(window_, memory);
-    offpath_memory_free(job.session(), memory);
+    offpath_memory_free(session_, memory);
     return false;
   }
   in.regions.push_back({static_cast<std::byte*>(memory), bytes, {}});

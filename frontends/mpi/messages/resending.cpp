@@ -21,6 +21,8 @@ int Resending::open() {
   return code == MPI_SUCCESS ? native.Comm_set_errhandler(comm_, MPI_ERRORS_RETURN) : code;
 }
 
+Seat Resending::seat() const { return {comm_, job.rank(), job.size()}; }
+
 void Resending::close() {
   std::lock_guard lock(mutex_);
   // What nobody has received stays with the library until the process ends.

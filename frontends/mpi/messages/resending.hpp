@@ -8,6 +8,7 @@
 // Threads: any. Calls that communicate: Inside.
 #pragma once
 
+#include "mpi/lanes/words.hpp"
 #include "mpi/messages/ticket.hpp"
 #include "mpi/types/datatype.hpp"
 
@@ -28,6 +29,8 @@ class Resending {
   // Collective over the job. MPI error code.
   int open();
   void close();
+  // Of this process, for what else is said there.
+  Seat seat() const;
   // Takes words in, answers questions, ends receives. Never waits. May throw bad_alloc.
   void listen();
   // The library may still write to memory that this process has granted.

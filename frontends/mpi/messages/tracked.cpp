@@ -51,7 +51,7 @@ bool TicketSend::is_over() {
     const offpath_status_t status = offpath_op_test(sending_.op);
     if (status == OFFPATH_IN_PROGRESS) return false;
     natively.store(true, std::memory_order_release);
-    if (status == OFFPATH_OK || !office.broken()) {
+    if (status == OFFPATH_OK || !office.has_lost()) {
       error = status == OFFPATH_OK ? MPI_SUCCESS : Office::code_of(status);
       return true;
     }

@@ -44,7 +44,7 @@ void Homecoming::look() {
   const uint64_t now_ns = base::clock_ns(CLOCK_MONOTONIC_COARSE);
   if (now_ns - looked_ns_ < Offloader::kLookNs) return;
   looked_ns_ = now_ns;
-  const bool is_lost = offpath_session_alive(job.session()) == 0 || team_.parting();
+  const bool is_lost = !team_.alive() || team_.parting();
   if (is_lost && !stays_) turn();
   if (state_ != State::at_services) forget_lost();
 }
@@ -62,7 +62,7 @@ void Homecoming::turn() {
 }
 
 void Homecoming::say_why() const {
-  if (offpath_session_alive(job.session()) == 0) return job.report_lost_service();
+  if (!team_.alive()) return job.report_lost_service();
   if (const Parting parting = team_.parting()) job.report_parting(parting, true);
 }
 
@@ -106,7 +106,7 @@ void Homecoming::take_granted(const Letter& letter) {
 
 // Until there is room to ask for it, it is not asked for.
 void Homecoming::give_up_part() {
-  bool is_lost = offpath_session_alive(job.session()) == 0;
+  bool is_lost = !team_.alive();
   if (!gives_up_) {
     const offpath_status_t status = client::give_up(window_, &giving_up_);
     is_lost = is_lost || client::is_loss(status);

@@ -130,7 +130,7 @@ int OffloadedWindow::post(const offpath_remote_t& remote, offpath_op_t** op) {
     wait_until("post an operation", [&] {
       const bool idle = quiet();
       status = offpath_remote(data_, &remote, op);
-      return status != OFFPATH_ERR_NO_MEMORY || idle || offpath_session_alive(job.session()) == 0;
+      return status != OFFPATH_ERR_NO_MEMORY || idle || !team_.service->alive();
     });
   }
   return code_of(status);
@@ -244,14 +244,14 @@ int OffloadedWindow::flush_local(int target) {
 
 int OffloadedWindow::code_of(offpath_status_t status) const {
   if (status == OFFPATH_OK) return MPI_SUCCESS;
-  if (offpath_session_alive(job.session()) == 0) job.report_lost_service();
+  if (!team_.service->alive()) job.report_lost_service();
   if (const Parting parting = team_.service->parting()) job.report_parting(parting, true);
   return offloader.errors().code_for(status);
 }
 
 bool OffloadedWindow::lost() const {
   const bool turned = homecoming_ != nullptr && homecoming_->has_turned();
-  return turned || offpath_session_alive(job.session()) == 0 || team_.service->parting();
+  return turned || !team_.service->alive() || team_.service->parting();
 }
 
 int OffloadedWindow::raise(const char* call, int code) const {

@@ -91,6 +91,7 @@ class Ranks {
   uint64_t best_ns() const { return best_ns_; }
   uint64_t beyond_ns() const { return beyond_ns_; }
   void lose_service() { broken_ = true; }
+  void have_service() { broken_ = false; }
 
  private:
   std::mt19937 random_;
@@ -186,7 +187,7 @@ TEST(Adaptation, SpentElsewhereCountsHere) {
   EXPECT_EQ(ranks.first().explored_turns(), 0u);
 }
 
-TEST(Adaptation, ALostServiceEndsIt) {
+TEST(Adaptation, ALostServiceInterruptsIt) {
   Ranks ranks(3, 8, 0.02, Path::dpu);
   ranks.turns(50, {10 * kMs, 6 * kMs});
   ranks.lose_service();
@@ -196,6 +197,10 @@ TEST(Adaptation, ALostServiceEndsIt) {
   const uint64_t explored = ranks.first().explored_turns();
   ranks.turns(5000, {10 * kMs, 6 * kMs});
   EXPECT_EQ(ranks.first().explored_turns(), explored);
+  ranks.have_service();  // another one: found out anew
+  ranks.turns(5000, {10 * kMs, 6 * kMs});
+  EXPECT_EQ(ranks.first().home(), Path::dpu);
+  EXPECT_EQ(ranks.first().home_why(), Why::adapted);
 }
 
 TEST(Adaptation, WhoRunsAheadIsGivenRoom) {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/lanes/comeback.hpp"
+
+namespace offpath::mpi {
+
+void Comeback::note(const Where& where, int source) {
+  addresses_.resize(static_cast<size_t>(seat_.size));
+  addresses_[static_cast<size_t>(source)] = where.address;
+  if (where.is_somewhere == 0) has_none_ = true;
+  if (where.is_elsewhere != 0) has_another_ = true;
+}
+
+void Comeback::listen() {
+  hear<Where>(seat_, tag_, [this](const Where& where, int source) {
+    note(where, source);
+    ++heard_count_;
+  });
+}
+
+void Comeback::say(offpath_session_t* session, const offpath_session_t* before) {
+  const bool is_somewhere = session != nullptr && attach::address_of(session, &own_.address) == OFFPATH_OK;
+  own_.is_somewhere = is_somewhere ? 1 : 0;
+  own_.is_elsewhere = session != before ? 1 : 0;
+  session_ = session;
+  note(own_, seat_.rank);
+  said_ = true;
+  say_to_all(own_, seat_, tag_);
+}
+
+}  // namespace offpath::mpi

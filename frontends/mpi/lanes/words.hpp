@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the ranks of a lane tell each other: small eager messages on its shadow communicator, so saying one never waits for
+// anybody.
+#pragma once
+
+#include "mpi/native/native.hpp"
+
+#include <mpi.h>
+
+namespace offpath::mpi {
+
+struct Seat {
+  MPI_Comm comm;
+  int rank;
+  int size;
+};
+
+// The word stays where it is until all have it.
+template <typename Word>
+void say_to_all(const Word& word, const Seat& seat, int tag) {
+  for (int step = 1; step < seat.size; ++step) {
+    const int peer = (seat.rank + step) % seat.size;
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (native.Isend(&word, sizeof(word), MPI_BYTE, peer, tag, seat.comm, &request) != MPI_SUCCESS) continue;
+    native.Request_free(&request);  // nobody needs to know when it has left
+  }
+}
+
+// Those that have arrived: take(word, from whom).
+template <typename Word, typename Take>
+void hear(const Seat& seat, int tag, Take take) {
+  for (;;) {
+    int arrived = 0;
+    MPI_Status status;
+    if (native.Iprobe(MPI_ANY_SOURCE, tag, seat.comm, &arrived, &status) != MPI_SUCCESS || arrived == 0) return;
+    Word word;
+    const int source = status.MPI_SOURCE;
+    if (native.Recv(&word, sizeof(word), MPI_BYTE, source, tag, seat.comm, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+    take(word, source);
+  }
+}
+
+}  // namespace offpath::mpi
