@@ -107,9 +107,7 @@ void Membership::announce(const Settings& settings) const {
       process_, host_name().data(), cores_.list.empty() ? "chosen by the service" : cores_.list.c_str());
 }
 
-bool Membership::may_go_on() const {
-  return counters_of(session()).silence_ms == 0 && offpath_session_shares_memory(session()) != 0;
-}
+bool Membership::may_go_on() const { return counters_of(session()).silence_ms == 0; }
 
 Loss Membership::loss() const { return loss_of(host_name().data(), counters_of(session())); }
 

@@ -52,7 +52,7 @@ class Membership {
   // yield_when_idle: has the library say when it finds nothing, and returns whether it did before; null: it always does.
   void rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const;
   // Of a lost service: whether another one may take its place. Not of one that was silent, as the next one may be, too, and that
-  // takes long; nor of one on another machine.
+  // takes long.
   bool may_go_on() const;
   // Of this process's service, which is lost.
   Loss loss() const;

@@ -48,7 +48,7 @@ std::unique_ptr<offpath_function> make_function(const offpath_session& session, 
 Status register_again(offpath_session& session, const tasks::Function& said, offpath_function** out) {
   auto owned = make_function(session, said);
   std::unique_lock lock(session.mutex);
-  offpath_session* const next = session.has_successor() ? session.successor->await(lock) : nullptr;
+  offpath_session* const next = session.tasks_go_on() ? session.successor->await(lock) : nullptr;
   if (next == nullptr) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
   lock.unlock();
   const offpath_function_params_t params = owned->params();

@@ -8,8 +8,8 @@
 namespace offpath::client {
 
 // OFFPATH_OK: *next is attached to another service of the job on this node; the lost session owns it. OFFPATH_IN_PROGRESS: ask
-// again. Anything else: there is none, as services are lost too often here, or are not of this machine. Never waits, but for a
-// lock; any thread.
+// again. Anything else: there is none, as services are lost too often here, or none can be started. Never waits, but for a lock;
+// any thread.
 offpath_status_t next_session(offpath_session_t* lost, offpath_session_t** next);
 
 }  // namespace offpath::client

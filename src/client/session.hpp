@@ -193,8 +193,10 @@ struct offpath_session {
   void name_after(offpath_op& op);
   static void release_after(offpath_op& op);
   void take_result(offpath_op& op) const;
-  // Whether a lost session's tasks may go on elsewhere; the first call sees to it.
+  // Whether there is, or may be, another session after a lost one; the first call sees to it.
   bool has_successor();
+  // Whether a lost session's tasks may go on there.
+  bool tasks_go_on();
   // Of a task of a lost session: in progress there, or how it has ended; nothing: it stays here.
   std::optional<offpath_status_t> settle_again(offpath_op& op);
   offpath_status_t post_again(std::unique_ptr<offpath_op> op, offpath_op** out);

@@ -39,8 +39,7 @@ void tell(offpath_session& session) {
 }  // namespace
 
 std::unique_ptr<Successor> Successor::make(offpath_session& lost) {
-  const bool is_far = (lost.service.flags & session::kServiceIsFar) != 0;
-  if (is_far || is_lost_too_often(lost.service_pid)) return nullptr;
+  if (is_lost_too_often(lost.service_pid)) return nullptr;
   std::unique_ptr<Successor> made(new Successor(lost));
   try {
     made->thread_ = base::quiet_thread([successor = made.get()] { successor->run(); });

@@ -65,6 +65,11 @@ bool offpath_session::has_successor() {
   return is_succeeded;
 }
 
+// On another machine nobody knows whether one has begun.
+bool offpath_session::tasks_go_on() {
+  return (service.flags & offpath::session::kServiceIsFar) == 0 && has_successor();
+}
+
 namespace {
 // Its record says so, and the slot that the service had it.
 bool may_begin_again(const offpath_session& session, const offpath_op& op) {
@@ -81,7 +86,7 @@ bool may_begin_again(const offpath_session& session, const offpath_op& op) {
 
 std::optional<offpath_status_t> offpath_session::settle_again(offpath_op& op) {
   if (!op.handed_on) {
-    if (!may_begin_again(*this, op) || !has_successor()) return std::nullopt;
+    if (!may_begin_again(*this, op) || !tasks_go_on()) return std::nullopt;
     op.handed_on = true;
     std::erase(queue, &op);
     successor->add(op);

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 
+import losses
 import onesided
 from pointtopoint import wait_until
 from setting import FORCED, check, same, statistics
@@ -13,6 +14,17 @@ from setting import FORCED, check, same, statistics
 API = pathlib.Path(__file__).resolve().parent.parent / "api"
 DPU = API / "dpu.sh"
 ARM = API / "aarch64.sh"
+
+
+def services_there(s):
+    """The services on DPUs of this test."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_text().split("\0")
+            if any(f"{s.folder}/" in word and "-dpu-" in word for word in words):
+                found.append(int(path.parent.name))
+    return found
 
 
 @contextlib.contextmanager
@@ -61,4 +73,27 @@ def agents_windows(s):
         check(all(one["natively_count"] == 0 for one in found), str(found))
 
 
-CASES = (agents, agents_aarch64, agents_windows)
+def agents_lost(s):
+    """A job whose agent, or service on a DPU, is killed goes on there with other ones."""
+    dpu = f"exec:{DPU} {os.path.join(s.build, 'bin', 'offpathd')}"
+    victims = [lambda agents: agents, lambda _: services_there(s)]
+    warnings, lines = losses.killed_again(s, 2, lambda kill, found: victims[kill](found), OFFPATH_DPU=dpu)
+    check(len(warnings) == 2, str(warnings))
+    mostly_offloaded(lines)
+
+
+def agents_next(s):
+    """Of two DPUs one is lost: its ranks go on at the other one."""
+    with two_dpus(s) as dpus:
+        warnings, lines = losses.killed_again(s, 1, lambda *_: services_there(s)[:1], appears=False, OFFPATH_DPU=dpus)
+    check(len(warnings) <= 1, str(warnings))
+    mostly_offloaded(lines)
+
+
+def mostly_offloaded(lines):
+    for line in lines:
+        for counts in (line["collectives"]["ialltoall"], line["messages"], line["windows"]):
+            check(counts["offloaded_count"] > 2 * counts["native_count"], str(line))
+
+
+CASES = (agents, agents_aarch64, agents_windows, agents_lost, agents_next)

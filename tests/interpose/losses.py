@@ -119,34 +119,41 @@ def kill_service(s, mode, failed=None, program="lost", **more):
     return result
 
 
-def lost_again(s):
-    """Another service takes the place of a lost one, for all ranks alike; that of the third within a minute none."""
-    kills = 3
+def killed_again(s, kills, victims_of, appears=True, **changes):
+    """Warnings and statistics of a program whose services are killed, each time those that were not there before.
+    `appears`: another one comes."""
     stats = f"{s.folder}/stats.json"
-    changes = {**FORCED, "OFFPATH_POLICY": "*:dpu,send:2K-inf:dpu", "OFFPATH_STATS_FILE": stats}
+    changes = {**FORCED, "OFFPATH_POLICY": "*:dpu,send:2K-inf:dpu", "OFFPATH_STATS_FILE": stats, **changes}
     process = s.launch([s.program("lost_again"), s.folder, str(kills)], 4, changes, s.library)
     try:
         gone = set()
         for kill in range(kills):
             wait_for(f"{s.folder}/ready-{kill}")
-            (service,) = set(s.service_pids()) - gone
-            os.kill(service, signal.SIGKILL)
-            gone.add(service)
-            if kill < kills - 1:
-                wait_until(lambda: set(s.service_pids()) - gone, "there is another service")
+            found = set(s.service_pids()) - gone
+            for service in victims_of(kill, found):
+                os.kill(service, signal.SIGKILL)
+            gone |= found
+            if kill < 2 and appears:
+                wait_until(lambda: set(s.service_pids()) - gone, "there is another service")  # noqa: B023
                 time.sleep(0.2)  # the ranks may hear of it before the one that is behind goes on
             open(f"{s.folder}/go-{kill}", "w").close()
         other = s.collect(process)
     finally:
         end_group(process)
     check(other.status == 0 and "failed 0" in other.out and "wrong" not in other.out, str(other))
-    warnings = other.warnings()
-    check(len(warnings) == kills + 1 and "three were lost within a minute" in warnings[-1], str(other))
-    for line in statistics(stats):
+    lines = statistics(stats)
+    os.unlink(stats)
+    return other.warnings(), lines
+
+
+def lost_again(s):
+    """Another service takes the place of a lost one, for all ranks alike; that of the third within a minute none."""
+    warnings, lines = killed_again(s, 3, lambda _, found: found)
+    check(len(warnings) == 4 and "three were lost within a minute" in warnings[-1], str(warnings))
+    for line in lines:
         # Two parts at other services, and one natively.
         for counts in (line["collectives"]["ialltoall"], line["messages"], line["windows"]):
             check(counts["offloaded_count"] > counts["native_count"] > 0, str(line))
-    os.unlink(stats)
 
 
 def lost_words(s):
