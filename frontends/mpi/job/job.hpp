@@ -20,7 +20,6 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -77,14 +76,10 @@ class Job {
   bool spare_cores() const { return member_.spare_cores(); }
   // Of a rank in MPI_COMM_WORLD.
   uint32_t node_of(int world_rank) const { return member_.nodes().of(world_rank); }
-  const attach::Address& address_of(int world_rank) const { return addresses_[static_cast<size_t>(world_rank)]; }
+  // Where all ranks' sessions were at the beginning.
+  const std::vector<attach::Address>& addresses() const { return addresses_; }
   // Of all ranks.
   uint32_t nodes() const { return member_.nodes().count(); }
-  // This process's end of a team of all ranks.
-  offpath_status_t create_team(std::span<const uint8_t, OFFPATH_TEAM_ID_BYTES> id, offpath_team_t** team,
-                               offpath_error_t* error) const {
-    return attach::create_team(session(), id, rank(), addresses_, team, error);
-  }
   MPI_Group world_group() const { return world_group_; }
 
   // As of Membership: after a loss, the way to another service.

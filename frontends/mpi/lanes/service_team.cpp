@@ -38,7 +38,7 @@ offpath_team_t* ServiceTeam::open() {
   if (offpath_team_t* const made = get()) return made;
   std::vector<attach::Address> addresses = addresses_;
   if (addresses.empty()) {
-    for (const int member : members_) addresses.push_back(job.address_of(member));
+    for (const int member : members_) addresses.push_back(job.addresses()[static_cast<size_t>(member)]);
   }
   offpath_team_t* made = nullptr;
   offpath_error_t error{};

@@ -47,19 +47,24 @@ bool Office::agree(bool own) const {
   return native.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, job.control()) == MPI_SUCCESS && all == 1;
 }
 
-bool Office::open_own(uint64_t* table) {
+bool Office::open_own(offpath_session_t* session, std::span<const attach::Address> addresses, uint64_t* table) {
+  session_ = session;
+  offpath_team_t* team = nullptr;
+  offpath_error_t error{};
+  if (attach::create_team(session, team_id_, job.rank(), addresses, &team, &error) != OFFPATH_OK) return false;
+  team_ = team;
   const auto size = static_cast<size_t>(job.size());
   void* memory = nullptr;
-  if (offpath_memory_allocate(session_, size * sizeof(Entry), &memory) != OFFPATH_OK) return false;
+  if (offpath_memory_allocate(session, size * sizeof(Entry), &memory) != OFFPATH_OK) return false;
   table_ = static_cast<Entry*>(memory);
-  *table = reinterpret_cast<uint64_t>(memory);
   offpath_window_params_t params{};
   params.struct_bytes = sizeof(params);
   params.flags = OFFPATH_WINDOW_DYNAMIC;
   params.id = kWindowId;
-  offpath_error_t error{};
-  return offpath_window_create(team_, &params, &window_, &error) == OFFPATH_OK &&
-         offpath_window_attach(window_, memory, size * sizeof(Entry)) == OFFPATH_OK;
+  const bool made = offpath_window_create(team, &params, &window_, &error) == OFFPATH_OK &&
+                    offpath_window_attach(window_, memory, size * sizeof(Entry)) == OFFPATH_OK;
+  *table = made ? reinterpret_cast<uint64_t>(memory) : 0;
+  return made;
 }
 
 bool Office::open() {
@@ -70,7 +75,6 @@ bool Office::open() {
   near_ = near.has_value();
   far_ = far.has_value();
   most_staging_bytes_ = job.settings().staging_bytes;
-  session_ = job.session();
   struct {
     Mark mark;
     std::array<uint8_t, OFFPATH_TEAM_ID_BYTES> team;
@@ -79,11 +83,9 @@ bool Office::open() {
   if (native.Bcast(&common, sizeof(common), MPI_BYTE, 0, job.control()) != MPI_SUCCESS) return false;
   mark_ = common.mark;
   team_id_ = common.team;
-  offpath_error_t error{};
   uint64_t own = 0;
   bool made = routes.open() == MPI_SUCCESS && kept_messages.open(several_threads()) == MPI_SUCCESS &&
-              resending.open() == MPI_SUCCESS && job.create_team(team_id_, &team_, &error) == OFFPATH_OK &&
-              open_own(&own);
+              resending.open() == MPI_SUCCESS && open_own(job.session(), job.addresses(), &own);
   tables_.resize(static_cast<size_t>(job.size()));
   made = native.Allgather(&own, sizeof(own), MPI_BYTE, tables_.data(), sizeof(own), MPI_BYTE, job.control()) ==
              MPI_SUCCESS &&
@@ -128,7 +130,7 @@ void Office::close() {
   kept_messages.close();
   routes.close();
   std::lock_guard lock(mutex_);
-  past_.push_back({std::exchange(team_, nullptr), std::exchange(window_, nullptr)});
+  past_.push_back({team_.exchange(nullptr), std::exchange(window_, nullptr)});
   for (const Past& past : past_) {
     offpath_window_destroy(past.window);
     offpath_team_destroy(past.team);
@@ -136,10 +138,10 @@ void Office::close() {
   past_.clear();
   for (const auto& [rank, in] : incoming_) {
     for (const Region& region : in.regions) {
-      if (!writes) offpath_memory_free(session_, region.memory);
+      if (!writes) offpath_memory_free(region.session, region.memory);
     }
   }
-  offpath_memory_free(session_, std::exchange(table_, nullptr));
+  offpath_memory_free(session_, table_.exchange(nullptr));
   incoming_.clear();
   outgoing_.clear();
 }
@@ -151,13 +153,15 @@ bool Office::offloads(int peer, uint64_t bytes) const {
 }
 
 bool Office::broken() const {
-  return team_ == nullptr || offpath_team_broken(team_) != 0 || offpath_session_alive(session_) == 0;
+  const offpath_team_t* const team = team_;
+  return team == nullptr || offpath_team_broken(team) != 0 || offpath_session_alive(session_) == 0;
 }
 
 bool Office::has_lost_process(int peer) const {
-  if (team_ == nullptr || offpath_team_broken(team_) == 0) return false;
+  const offpath_team_t* const team = team_;
+  if (team == nullptr || offpath_team_broken(team) == 0) return false;
   std::vector<uint8_t> how(static_cast<size_t>(job.size()));
-  offpath_team_lost(team_, how.data());
+  offpath_team_lost(team, how.data());
   return how[static_cast<size_t>(peer)] == OFFPATH_LOSS_PROCESS;
 }
 
@@ -202,7 +206,7 @@ offpath_status_t Office::put(int to, size_t field, const void* data, uint64_t by
 // ---- as a sender
 
 void Office::take_grant(int from, Outgoing& out) const {
-  const Entry& entry = table_[from];
+  const Entry& entry = table_.load()[from];
   const auto load = [](const uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); };
   const uint64_t number = load(entry.grant.number);
   if (number <= out.region) return;
@@ -228,7 +232,7 @@ std::optional<Office::Sending> Office::start(int to, bool synchronous, const off
   take_grant(to, out);
   const uint64_t number = synchronous ? static_cast<uint64_t>(std::countr_one(out.synchronous)) + 1 : 0;
   if (number > kSynchronous) return std::nullopt;
-  const uint64_t taken = __atomic_load_n(&table_[to].taken, __ATOMIC_ACQUIRE);
+  const uint64_t taken = __atomic_load_n(&table_.load()[to].taken, __ATOMIC_ACQUIRE);
   const bool of_this = taken >> kPositionBits == out.region;  // else nothing was taken out of it yet
   const uint64_t position = of_this ? taken % kPositions : 0;
   const auto stretch = out.ring.allocate(send.bytes, position);

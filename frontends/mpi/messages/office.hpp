@@ -28,6 +28,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -145,6 +146,7 @@ class Office {
     }
   };
   struct Region {
+    offpath_session_t* session;
     std::byte* memory;
     uint64_t bytes;
     RingReleaser released;
@@ -156,8 +158,8 @@ class Office {
     bool holds = false;    // something was held
   };
 
-  bool open_own(uint64_t* table);
-  void close_own();
+  // This process's team, window and table in it; *table: where that lies, 0: there is none.
+  bool open_own(offpath_session_t* session, std::span<const attach::Address> addresses, uint64_t* table);
   bool agree(bool own) const;
   void grant_to_all();
   // In a job of few processes: room for short ones of the long messages, before it is asked for. With the mutex.
@@ -168,7 +170,6 @@ class Office {
   bool broken() const;
   // After a loss, step by step.
   void come_back();
-  void reopen();
   void open_again();
   void take_opened();
   void take_grant(int from, Outgoing& out) const;
@@ -186,29 +187,30 @@ class Office {
   bool said_held_ = false;  // after a loss
   uint64_t most_staging_bytes_ = 0;
   std::atomic<uint64_t> staging_bytes_{0};
-  offpath_session_t* session_ = nullptr;
-  offpath_team_t* team_ = nullptr;
+  // What is used now; another one after a loss, and only then. Written with the mutex held.
+  std::atomic<offpath_session_t*> session_{nullptr};
+  std::atomic<offpath_team_t*> team_{nullptr};
   offpath_window_t* window_ = nullptr;
-  Entry* table_ = nullptr;        // by rank; shared with the service
-  std::vector<uint64_t> tables_;  // of all ranks: where they lie; 0: not open
-  const Entry* first_table_ = nullptr;
+  std::atomic<Entry*> table_{nullptr};  // by rank; shared with the service
+  std::vector<uint64_t> tables_;        // of all ranks: where they lie; 0: not open
+  const Entry* first_table_ = nullptr;  // of the beginning
   std::array<uint8_t, OFFPATH_TEAM_ID_BYTES> team_id_{};
+
+  // Of the next loss: what is said about it, whether this process has opened another window since, and how many others have.
   struct Opened {
-    uint64_t table = 0;
+    uint64_t table = 0;  // 0: it could not
   };
-  // The next loss: what is said about it; opened, once all are known to be somewhere: this process has another window, and so many
-  // others have said so.
-  std::unique_ptr<Comeback> comeback_;
-  uint64_t losses_ = 0;
-  bool opened_ = false;
-  bool cannot_open_ = false;
-  int others_opened_ = 0;
-  Opened own_opened_;
   struct Past {
     offpath_team_t* team;
     offpath_window_t* window;
   };
+  uint64_t losses_ = 0;
+  std::unique_ptr<Comeback> comeback_;
+  bool has_opened_ = false;
+  Opened own_opened_;
+  int others_opened_ = 0;
   std::vector<Past> past_;
+
   std::mutex mutex_;  // over what follows
   std::unordered_map<int, Outgoing> outgoing_;
   std::unordered_map<int, Incoming> incoming_;

@@ -92,7 +92,7 @@ uint64_t Office::held_from(int from) {
 }
 
 void Office::consider(int from) {
-  const uint64_t wish = __atomic_load_n(&table_[from].wish, __ATOMIC_ACQUIRE);
+  const uint64_t wish = __atomic_load_n(&table_.load()[from].wish, __ATOMIC_ACQUIRE);
   if (wish == 0 || wish >= kPositions) return;
   std::lock_guard lock(mutex_);
   Incoming& in = incoming_[from];
@@ -119,7 +119,7 @@ bool Office::grant(int to, Incoming& in, uint64_t payload) {
     offpath_memory_free(session_, memory);
     return false;
   }
-  in.regions.push_back({static_cast<std::byte*>(memory), bytes, {}});
+  in.regions.push_back({session_, static_cast<std::byte*>(memory), bytes, {}});
   staging_bytes_.store(used + bytes, std::memory_order_relaxed);
   return true;
 }

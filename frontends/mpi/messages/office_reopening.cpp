@@ -18,39 +18,32 @@ void Office::come_back() {
     has_lost_.store(true, std::memory_order_release);
     const offpath_status_t status = job.go_on();
     if (status == OFFPATH_IN_PROGRESS) return;
-    comeback.say(status == OFFPATH_OK && !cannot_open_ ? job.session() : nullptr, session_);
+    comeback.say(status == OFFPATH_OK && window_ != nullptr ? job.session() : nullptr, session_);
   }
   if (comeback.refused() || !comeback.decided()) return;  // who refuses says so for good
-  if (!opened_) reopen();
+  if (!has_opened_) {
+    open_again();
+    say_to_all(own_opened_, resending.seat(), loss_tag(losses_, 0));
+  }
   take_opened();
   if (others_opened_ < job.size() - 1) return;
   comeback_ = std::make_unique<Comeback>(resending.seat(), ++losses_);
-  opened_ = false;
+  has_opened_ = false;
   others_opened_ = 0;
 }
 
 // What was granted before stays, as payloads may be there, or still come there; its senders have forgotten it.
-void Office::reopen() {
-  opened_ = true;
-  open_again();
-  say_to_all(own_opened_, resending.seat(), loss_tag(losses_, 0));
-}
-
 void Office::open_again() {
   std::lock_guard lock(mutex_);
-  past_.push_back({std::exchange(team_, nullptr), std::exchange(window_, nullptr)});
-  session_ = comeback_->session();
+  has_opened_ = true;
+  past_.push_back({team_.exchange(nullptr), std::exchange(window_, nullptr)});
   ServiceTeam::count_up(team_id_);
   std::fill(tables_.begin(), tables_.end(), 0);
-  offpath_error_t error{};
-  const bool made =
-      attach::create_team(session_, team_id_, job.rank(), comeback_->addresses(), &team_, &error) == OFFPATH_OK &&
-      open_own(&own_opened_.table);
-  if (!made) own_opened_.table = 0;
-  cannot_open_ = !made;
   for (auto& [to, out] : outgoing_) out.forget_region();
   for (auto& [from, in] : incoming_) in.refused = 0;
   staging_bytes_.store(0, std::memory_order_relaxed);
+  own_opened_ = {};
+  open_own(comeback_->session(), comeback_->addresses(), &own_opened_.table);
 }
 
 void Office::take_opened() {
@@ -58,7 +51,7 @@ void Office::take_opened() {
     std::lock_guard lock(mutex_);
     ++others_opened_;
     tables_[static_cast<size_t>(source)] = there.table;
-    if (there.table != 0 && own_opened_.table != 0) grant_early(source);
+    if (there.table != 0) grant_early(source);
   });
 }
 
