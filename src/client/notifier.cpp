@@ -4,10 +4,8 @@
 #include "base/quiet_thread.hpp"
 #include "base/result.hpp"
 #include "client/session.hpp"
-#include "session/futex.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -19,26 +17,23 @@ constexpr uint64_t kNapNs = 1000000000;  // then it looks whether the service li
 
 Notifier::~Notifier() {
   {
-    std::unique_lock lock(mutex_);
+    std::lock_guard lock(mutex_);
     stopping_ = true;
     more_.notify_all();
-    while (running_) {  // it may be about to sleep
-      session::futex_wake(session_.header().events, INT32_MAX);
-      gone_.wait_for(lock, std::chrono::milliseconds(1));
-    }
+    session_.wake_sleepers();
   }
   if (thread_.joinable()) thread_.join();
   for (const Entry& entry : std::exchange(entries_, {})) tell(entry, OFFPATH_ERR_STATE);
 }
 
 bool Notifier::start() {
-  if (running_) return true;
+  if (thread_.joinable()) return true;
   try {
     thread_ = base::quiet_thread([this] { run(); });
   } catch (const std::exception&) {  // the system has no thread left
     return false;
   }
-  return running_ = true;
+  return true;
 }
 
 offpath_status_t Notifier::add(offpath_op& op, offpath_op_told_t told, void* context) {
@@ -84,8 +79,6 @@ void Notifier::run() {
     offpath_session_sleep(&session_, seen, kNapNs);
     lock.lock();
   }
-  running_ = false;
-  gone_.notify_all();
 }
 
 bool Notifier::tell_ended(std::unique_lock<std::mutex>& lock) {

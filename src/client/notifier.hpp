@@ -39,10 +39,10 @@ class Notifier {
 
   offpath_session& session_;
   std::mutex mutex_;
-  std::condition_variable more_, gone_;
+  std::condition_variable more_;
   std::vector<Entry> entries_;
   uint64_t next_ = 0;
-  bool stopping_ = false, running_ = false;
+  bool stopping_ = false;
   std::thread thread_;
 };
 

@@ -166,6 +166,11 @@ bool offpath_session::wake_worker() {
   return true;
 }
 
+void offpath_session::wake_sleepers() const {
+  header().events.fetch_add(1, std::memory_order_seq_cst);
+  layout::futex_wake(header().events, INT32_MAX);
+}
+
 namespace {
 void count_memory(offpath_session& session, offpath_session_counters_t& counters) {
 #define OFFPATH_SERVICE_COUNTER(type, name, line, metric, about) \

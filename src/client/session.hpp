@@ -172,6 +172,8 @@ struct offpath_session {
   bool submit(offpath_op& op);  // false: no slot or no arena space now
   void ring();
   bool wake_worker();  // without the mutex, too
+  // Whoever sleeps in offpath_session_sleep, or is about to with a number of events from before. Without the mutex, too.
+  void wake_sleepers() const;
   void ring_late() {
     if (unrung > 0) ring();
   }

@@ -3,7 +3,6 @@
 
 #include "base/quiet_thread.hpp"
 #include "client/session.hpp"
-#include "session/futex.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -19,22 +18,18 @@ constexpr std::chrono::microseconds kForOthers{100};  // for operations that end
 
 Submitter::~Submitter() {
   {
-    std::unique_lock lock(session_.mutex);
+    std::lock_guard lock(session_.mutex);
     stopping_ = true;
     more_.notify_all();
-    while (running_) {  // it may be about to sleep
-      session::futex_wake(session_.header().events, INT32_MAX);
-      gone_.wait_for(lock, std::chrono::milliseconds(1));
-    }
+    session_.wake_sleepers();
   }
   if (thread_.joinable()) thread_.join();
 }
 
 void Submitter::wake() {
-  if (running_) return more_.notify_one();
+  if (thread_.joinable()) return more_.notify_one();
   try {
     thread_ = base::quiet_thread([this] { run(); });
-    running_ = true;
   } catch (const std::exception&) {  // the system has no thread left
   }
 }
@@ -54,8 +49,6 @@ void Submitter::run() {
     std::this_thread::sleep_for(kForOthers);
     lock.lock();
   }
-  running_ = false;
-  gone_.notify_all();
 }
 
 }  // namespace offpath::client

@@ -27,8 +27,8 @@ class Submitter {
   void run();
 
   offpath_session& session_;
-  std::condition_variable more_, gone_;  // with the session's mutex, as what follows
-  bool stopping_ = false, running_ = false;
+  std::condition_variable more_;  // with the session's mutex, as what follows
+  bool stopping_ = false;
   std::thread thread_;
 };
 

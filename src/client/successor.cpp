@@ -5,7 +5,6 @@
 #include "base/environment.hpp"
 #include "base/quiet_thread.hpp"
 #include "client/session.hpp"
-#include "session/futex.hpp"
 #include "tasks/record.hpp"
 
 #include <algorithm>
@@ -31,11 +30,6 @@ bool is_lost_too_often(pid_t service) {
   return losses.size() >= kMostLosses;
 }
 
-void tell(offpath_session& session) {
-  session.header().events.fetch_add(1, std::memory_order_seq_cst);
-  session::futex_wake(session.header().events, INT32_MAX);
-}
-
 }  // namespace
 
 std::unique_ptr<Successor> Successor::make(offpath_session& lost) {
@@ -46,21 +40,17 @@ std::unique_ptr<Successor> Successor::make(offpath_session& lost) {
   } catch (const std::exception&) {  // the system has no thread left
     return nullptr;
   }
-  made->running_ = true;
   return made;
 }
 
 Successor::~Successor() {
   {
-    std::unique_lock lock(lost_.mutex);
+    std::lock_guard lock(lost_.mutex);
     stopping_ = true;
     changed_.notify_all();
-    while (running_) {  // it may be about to sleep, or attaches
-      if (next_ != nullptr) session::futex_wake(next_->header().events, INT32_MAX);
-      changed_.wait_for(lock, std::chrono::milliseconds(1));
-    }
+    if (next_ != nullptr) next_->wake_sleepers();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   offpath_session_detach(next_);
 }
 
@@ -104,12 +94,12 @@ void Successor::run() {
   } else if (!stopping_) {
     lost_.is_succeeded = false;
     for (offpath_op* op : std::exchange(waiting_, {})) lost_.finish(*op, OFFPATH_ERR_SERVICE_LOST);
-    tell(lost_);
+    lost_.wake_sleepers();
   }
   changed_.notify_all();
   while (attached && !stopping_) {
     const uint32_t seen = offpath_session_events(next_);
-    tell(lost_);  // of what has ended before
+    lost_.wake_sleepers();  // of what has ended before
     if (under_way_.empty()) {
       changed_.wait(lock);
       continue;
@@ -119,8 +109,6 @@ void Successor::run() {
     if (next_->lost) std::this_thread::sleep_for(std::chrono::nanoseconds(kNapNs / 10));  // it has one itself
     lock.lock();
   }
-  running_ = false;
-  changed_.notify_all();
 }
 
 // Functions are what they were: all of them are known there before a task is.

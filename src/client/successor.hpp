@@ -53,7 +53,7 @@ class Successor {
 
   offpath_session& lost_;
   std::condition_variable changed_;
-  bool ready_ = false, failed_ = false, stopping_ = false, running_ = false;
+  bool ready_ = false, failed_ = false, stopping_ = false;
   offpath_session_t* next_ = nullptr;
   std::map<const offpath_function*, offpath_function_t*> functions_;
   std::vector<offpath_op*> waiting_;
