@@ -15,7 +15,8 @@
 namespace offpath::client {
 namespace {
 
-constexpr uint64_t kNapNs = 100'000'000;
+constexpr uint64_t kNapNs = 100'000'000;                 // then it looks whether the service lives
+constexpr std::chrono::milliseconds kUntilItHasOne{10};  // a successor, as tasks of the next session are looked at
 constexpr uint64_t kMinuteNs = 60'000'000'000;
 constexpr size_t kMostLosses = 3;  // a minute
 
@@ -105,8 +106,9 @@ void Successor::run() {
       continue;
     }
     lock.unlock();
-    offpath_session_sleep(next_, seen, kNapNs);
-    if (next_->lost) std::this_thread::sleep_for(std::chrono::nanoseconds(kNapNs / 10));  // it has one itself
+    offpath_status_t slept = OFFPATH_IN_PROGRESS;
+    while (slept == OFFPATH_IN_PROGRESS) slept = offpath_session_sleep(next_, seen, kNapNs);
+    if (slept != OFFPATH_OK) std::this_thread::sleep_for(kUntilItHasOne);
     lock.lock();
   }
 }
