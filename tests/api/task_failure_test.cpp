@@ -3,11 +3,19 @@
 #include "allreduce.hpp"
 #include "misbehaving.hpp"
 
+#include <sys/stat.h>
+
 #include <csignal>
+#include <fstream>
 #include <thread>
 
 namespace offpath::testing {
 namespace {
+
+void write_script(const std::string& path, const std::string& text) {
+  std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
+  chmod(path.c_str(), 0700);
+}
 
 TEST(TaskFailure, EndsOneTaskAndNoOther) {
   Job(1).run([](Process& p) {
@@ -339,6 +347,28 @@ TEST(TaskFailure, ManySessionsLoseOneService) {
     kill(service_of(sessions[0]), SIGKILL);
     for (Tasks& each : tasks) REQUIRE_STATUS(each.run(each.params("nothing")), OFFPATH_OK);
     for (offpath_session_t* session : sessions) offpath_session_detach(session);
+  });
+}
+
+// The next service dies while it gets to know the functions: its first executor kills it.
+TEST(TaskFailure, TheNextServiceIsLostWhileFunctionsAreRegistered) {
+  if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    Misbehaving tasks(p);
+    offpath_op_t* op = tasks.submit('-');
+    tasks.check_end(op, OFFPATH_OK, "");
+    const std::string service = OFFPATH_TEST_SERVICE, script = p.folder + "-service", killer = p.folder + "-executor";
+    write_script(killer, "rmdir " + p.folder + "-kill && kill -9 $PPID\nexec " + service.substr(0, service.rfind('/')) +
+                             "/offpath-executor \"$@\"");
+    write_script(script, "exec " + service + " --executor " + killer + " \"$@\"");
+    setenv("OFFPATH_SERVICE_PATH", script.c_str(), 1);
+    mkdir((p.folder + "-kill").c_str(), 0700);
+    kill(service_of(tasks.session), SIGKILL);
+    tasks.check_end(tasks.submit('-'), OFFPATH_OK, "");
+    REQUIRE(!exists(p.folder + "-kill"));
+    offpath_session_detach(tasks.session);
+    for (const std::string& file : {script, killer}) unlink(file.c_str());
   });
 }
 
