@@ -19,10 +19,14 @@ void offpath_window::keep(offpath_op& op, bool may_be_done) {
   may_have_kept.store(true, std::memory_order_release);
 }
 
-bool offpath_window::keep_if_lost(offpath_op& op, offpath_status_t status) {
-  const bool keeps_it = keeps && offpath::client::is_loss(status);
-  if (keeps_it) keep(op, status != OFFPATH_ERR_NOT_STARTED);
-  return keeps_it;
+// Of those that the service has had it notes itself that some have failed, and how the first one. That may be a loss, so a window
+// that keeps those looks at each.
+void offpath_window::note_end(offpath_op& op, offpath_status_t status) {
+  if (status == OFFPATH_OK) return;
+  if (keeps && offpath::client::is_loss(status)) return keep(op, status != OFFPATH_ERR_NOT_STARTED);
+  if (keeps && failed == OFFPATH_OK) failed = status;
+  uint32_t none = 0;
+  if (op.slot == offpath_op::kQueued) shared().failure.compare_exchange_strong(none, static_cast<uint32_t>(status));
 }
 
 // Each may end others' waiting in the queue, and takes itself out of the lists.

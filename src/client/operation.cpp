@@ -241,7 +241,7 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   if (op.slot != offpath_op::kQueued) {
     if (of_executors(op) && !op.handed_on) take_result(op);
     arena.release(op.record_offset, op.record.size());
-    if (op.kind == OpKind::remote) op.window->keep_if_lost(op, status);
+    if (op.kind == OpKind::remote) op.window->note_end(op, status);
     slot(op.slot).state.store(static_cast<uint32_t>(SlotState::free), std::memory_order_relaxed);
     by_slot[op.slot] = nullptr;
     free_slots.push_back(op.slot);
@@ -249,7 +249,7 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   } else {
     std::erase(queue, &op);
     if (op.kind == OpKind::remote) {
-      if (!op.window->keep_if_lost(op, status)) op.window->note_failure(status);
+      op.window->note_end(op, status);
       op.window->drop(op.sequence);
     }
   }

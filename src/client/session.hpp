@@ -105,7 +105,8 @@ struct offpath_window {
   bool keeps = false;
   bool given_up = false;
   std::atomic<bool> may_have_kept{false};
-  std::atomic<bool> all_over{false};  // the service is lost, and nothing of it is under way any more
+  std::atomic<bool> all_over{false};     // the service is lost, and nothing of it is under way any more
+  offpath_status_t failed = OFFPATH_OK;  // the first failure but losses that no flush has told
   std::vector<offpath::client::Kept> kept;
   uint64_t journal = 0;           // arena offset; 0: there is none
   std::vector<uint64_t> atomics;  // by target: so many were posted
@@ -118,8 +119,8 @@ struct offpath_window {
 
   void keep(offpath_op& op, bool may_be_done);
   void drop(uint64_t sequence);
-  // Whether it has, as a loss has ended it and the window keeps those.
-  bool keep_if_lost(offpath_op& op, offpath_status_t status);
+  // A one-sided operation has ended: keeps it, or notes its failure, where that is to be.
+  void note_end(offpath_op& op, offpath_status_t status);
   uint64_t next_atomic(uint32_t target) {
     if (atomics.size() <= target) atomics.resize(target + 1);
     return atomics[target]++;
@@ -128,7 +129,6 @@ struct offpath_window {
   uint64_t issued() const { return shared().issued.load(std::memory_order_acquire); }
   // The first so many are over.
   uint64_t completed() const;
-  void note_failure(offpath_status_t status) const;
 };
 
 struct offpath_function {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 using offpath::base::ErrnoGuard;
 using offpath::base::Status;
@@ -36,11 +37,6 @@ void offpath_window::drop(uint64_t sequence) {
   ahead.insert(sequence);
   any_ahead.store(true, std::memory_order_release);
   ++dropped;
-}
-
-void offpath_window::note_failure(offpath_status_t status) const {
-  uint32_t none = 0;
-  shared().failure.compare_exchange_strong(none, static_cast<uint32_t>(status));
 }
 
 void offpath_session::release_window(offpath_window* window) {
@@ -151,15 +147,11 @@ offpath_status_t flush_test(offpath_window& window, uint64_t issued) {
     if (!is_complete()) return lost ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_IN_PROGRESS;
   }
   layout::Atomic32& failure = window.shared().failure;
-  const auto known = offpath::base::known_code(static_cast<int32_t>(failure.load(std::memory_order_acquire)));
-  if (known == OFFPATH_OK) return OFFPATH_OK;
-  // What was kept for that is nobody's failure yet.
-  if (window.keeps && offpath::client::is_loss(known)) {
-    window.may_have_kept.store(true, std::memory_order_release);
-    failure.store(0, std::memory_order_release);
-    return OFFPATH_OK;
-  }
-  return offpath::base::known_code(static_cast<int32_t>(failure.exchange(0)));
+  if (failure.load(std::memory_order_acquire) == 0) return OFFPATH_OK;
+  if (!window.keeps) return offpath::base::known_code(static_cast<int32_t>(failure.exchange(0)));
+  std::lock_guard lock(window.session->mutex);
+  window.session->settle_all(window);
+  return std::exchange(window.failed, OFFPATH_OK);
 }
 
 }  // namespace

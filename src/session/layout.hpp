@@ -109,7 +109,8 @@ inline constexpr uint32_t kDynamicWindow = 1;
 inline constexpr uint32_t kKeptWindow = 2;  // its client can do without the service (client/kept.hpp)
 
 // One member's part of a window. Service: `completed`, the first so many of the operations posted on it are done;
-// `failure`, the first one's status, set before it counts as completed; the client takes it and sets it to 0.
+// `failure`, the first one's status, set before it counts as completed; the client takes it and sets it to 0, unless
+// it looks at all of them (kKeptWindow).
 struct alignas(64) WindowRecord {
   uint64_t id;
   uint64_t base;

@@ -16,7 +16,8 @@ class KeptOperations : public Posting {
     entry.status = status;
     entry.state.store(static_cast<uint32_t>(session::SlotState::done));
     session::WindowRecord& record = window_.shared();
-    if (status != OFFPATH_OK) record.failure.store(static_cast<uint32_t>(status));
+    uint32_t none = 0;
+    if (status != OFFPATH_OK) record.failure.compare_exchange_strong(none, static_cast<uint32_t>(status));
     ++record.completed;
   }
   uint32_t slot_of(uint64_t sequence) {
@@ -108,6 +109,22 @@ TEST_F(KeptOperations, AreNotThoseThatFailedOtherwise) {
   post(8);
   end(slot_of(0), OFFPATH_ERR_RANGE);
   EXPECT_TRUE(take_kept(&window_).empty());
+  EXPECT_EQ(offpath_window_flush_test(&window_), OFFPATH_ERR_RANGE);
+  EXPECT_EQ(offpath_window_flush_test(&window_), OFFPATH_OK) << "that is told once";
+}
+
+TEST_F(KeptOperations, HideNoFailureBehindThem) {
+  for (int i = 0; i < 4; ++i) post(8);
+  end(slot_of(0), OFFPATH_ERR_PEER_LOST);
+  end(slot_of(1), OFFPATH_ERR_RANGE);
+  EXPECT_EQ(offpath_window_flush_test(&window_), OFFPATH_IN_PROGRESS);
+  end(slot_of(2), OFFPATH_ERR_MEMORY_FAULT);
+  end(slot_of(3), OFFPATH_OK);
+  EXPECT_EQ(offpath_window_flush_test(&window_), OFFPATH_ERR_RANGE);
+  EXPECT_EQ(offpath_window_flush_test(&window_), OFFPATH_OK) << "the first one of a flush";
+  EXPECT_EQ(take_kept(&window_).size(), 1U);
+  post(8);
+  end(slot_of(4), OFFPATH_ERR_RANGE);
   EXPECT_EQ(offpath_window_flush_test(&window_), OFFPATH_ERR_RANGE);
 }
 
