@@ -10,8 +10,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 namespace offpath::mpi {
 
@@ -31,18 +33,29 @@ class AtHome {
   void note_held(int from, Held held) { home_.note_held(static_cast<uint32_t>(from), held); }
   void forget(int member);
 
-  // May throw bad_alloc.
-  void take(Letter question) { asked_.push_back(std::move(question)); }
+  // Both may throw bad_alloc: then a later call goes on with the same question.
+  void take(Letter& question) { asked_.push_back(std::move(question)); }
   void serve(Letters& letters);
 
  private:
-  void answer(const Letter& question, Letters& letters);
-  void lock(const Letter& question, Letters& letters);
+  struct Answer {
+    Letter::Head head;
+    std::vector<uint8_t> bytes;
+  };
+  struct Locking {
+    uint64_t question = 0;
+    bool is_granted = false;  // and has not been told
+  };
+
+  std::optional<Answer> answer_to(const Letter& question);  // nothing: later
+  Answer carry_out(const Letter& question);
+  std::optional<Answer> lock(const Letter& question);
 
   ops::onesided::Home home_;
   bool serves_ = false;
   std::deque<Letter> asked_;
-  std::unordered_map<int, uint64_t> locking_;  // by member: the question after a lock that is not granted yet
+  std::optional<Answer> answer_;              // to the first of them, until it is sent
+  std::unordered_map<int, Locking> locking_;  // by member
 };
 
 }  // namespace offpath::mpi

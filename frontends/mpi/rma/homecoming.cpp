@@ -8,6 +8,7 @@
 #include "mpi/native/native.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace offpath::mpi {
@@ -27,17 +28,32 @@ void Homecoming::attend() {
   const Inside inside;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || closed_) return;
+  try {
+    attend_to_all();
+  } catch (const std::exception&) {  // no memory
+  }
+}
+
+void Homecoming::attend_to_all() {
   letters_.receive();
-  while (std::optional<Letter> letter = letters_.next()) take(std::move(*letter));
+  take_letters();
   look();
-  if (state_ == State::at_services) return collect();
+  if (state_ == State::at_services) collect();
+  if (state_ == State::at_services) return;
+  say_holds();
   if (state_ == State::turned) give_up_part();
   part_.serve(letters_);
   // Before they are collected, as none comes later then that was posted before.
   const bool ended = gives_up_ && offpath_window_completed(window_) >= offpath_window_issued(window_);
-  collect();
-  if (ended) redoing_.ask(letters_);
-  while (std::optional<Letter> letter = letters_.next()) take(std::move(*letter));  // to itself
+  if (collect() && ended) redoing_.ask(letters_);
+  take_letters();  // to itself
+}
+
+void Homecoming::take_letters() {
+  while (Letter* letter = letters_.next()) {
+    take(*letter);
+    letters_.drop(*letter);
+  }
 }
 
 void Homecoming::look() {
@@ -55,9 +71,14 @@ void Homecoming::turn() {
   turned_.store(true, std::memory_order_release);
   offloader.look_often(true);
   say_why();
-  for (int member = 0; member < static_cast<int>(held_.size()); ++member) {
-    const Held held = held_[static_cast<size_t>(member)];
-    letters_.send(member, {.said = Letter::Said::holds, .is = static_cast<uint8_t>(held)});
+  say_holds();
+}
+
+// Before anything else that a member hears from here.
+void Homecoming::say_holds() {
+  for (; said_holds_ < static_cast<int>(held_.size()); ++said_holds_) {
+    const Held held = held_[static_cast<size_t>(said_holds_)];
+    letters_.send(said_holds_, {.said = Letter::Said::holds, .is = static_cast<uint8_t>(held)});
   }
 }
 
@@ -66,15 +87,20 @@ void Homecoming::say_why() const {
   if (const Parting parting = team_.parting()) job.report_parting(parting, true);
 }
 
-void Homecoming::collect() {
-  if (!client::may_have_kept(window_)) return;
-  std::vector<client::Kept> kept = client::take_kept(window_);
-  if (kept.empty()) return;
-  turn();
-  redoing_.add(std::move(kept));
+// False: there is no memory for them.
+bool Homecoming::collect() {
+  if (!client::may_have_kept(window_)) return true;
+  try {
+    if (kept_.empty()) kept_ = client::take_kept(window_);
+    if (!kept_.empty()) turn();
+    redoing_.add(kept_);
+  } catch (const std::exception&) {
+    return false;
+  }
+  return true;
 }
 
-void Homecoming::take(Letter letter) {
+void Homecoming::take(Letter& letter) {
   using enum Letter::Said;
   turn();
   switch (letter.head.said) {
@@ -84,7 +110,7 @@ void Homecoming::take(Letter letter) {
     case lock_shared:
     case lock_exclusive:
     case unlock:
-      return part_.take(std::move(letter));
+      return part_.take(letter);
     case done:
       return redoing_.take(letter);
     case granted:
@@ -122,9 +148,9 @@ void Homecoming::give_up_part() {
 void Homecoming::forget_lost() {
   for (const int member : team_.lost_processes()) {
     if (is_lost_[static_cast<size_t>(member)]) continue;
-    is_lost_[static_cast<size_t>(member)] = true;
     part_.forget(member);
     redoing_.forget(member);
+    is_lost_[static_cast<size_t>(member)] = true;
   }
   for (auto& [id, asked] : asked_) {
     const bool never = asked.status == OFFPATH_IN_PROGRESS && is_lost_[static_cast<size_t>(asked.target)];
@@ -139,16 +165,14 @@ uint64_t Homecoming::over() {
   if (!has_turned() && !client::may_have_kept(window_)) return completed;
   const Inside inside;
   std::lock_guard lock(mutex_);
-  collect();
-  return std::min(completed, redoing_.first());
+  return collect() ? std::min(completed, redoing_.first()) : 0;
 }
 
 offpath_status_t Homecoming::outcome_of(uint64_t sequence, offpath_status_t status) {
   if (!client::is_loss(status)) return status;
   const Inside inside;
   std::lock_guard lock(mutex_);
-  collect();
-  return redoing_.outcome_of(sequence);
+  return collect() ? redoing_.outcome_of(sequence) : OFFPATH_IN_PROGRESS;
 }
 
 offpath_status_t Homecoming::take_failure(uint64_t through) {
@@ -190,11 +214,13 @@ offpath_status_t Homecoming::advance(LockWish& wish) {
 uint64_t Homecoming::unlock(int target) {
   const Inside inside;
   std::lock_guard lock(mutex_);
+  const uint64_t question = state_ == State::at_services ? 0 : ask(target, Letter::Said::unlock);
   held_[static_cast<size_t>(target)] = Held::nothing;
-  return state_ == State::at_services ? 0 : ask(target, Letter::Said::unlock);
+  return question;
 }
 
 uint64_t Homecoming::ask(int target, Letter::Said said) {
+  say_holds();
   const uint64_t question = ++last_question_;
   const bool is_lost = is_lost_[static_cast<size_t>(target)];
   asked_[question] = {target, is_lost ? OFFPATH_ERR_PEER_LOST : OFFPATH_IN_PROGRESS};

@@ -40,7 +40,8 @@ class Homecoming {
 
   // For good. A load.
   bool has_turned() const { return turned_.load(std::memory_order_acquire); }
-  // Moves all on, answers other members, and looks for losses now and then. Never waits. May throw bad_alloc.
+  // Moves all on, answers other members, and looks for losses now and then. Never waits. What there is no memory for is left to a
+  // later call.
   void attend();
 
   // ---- operations
@@ -78,11 +79,14 @@ class Homecoming {
   enum class State : uint8_t { at_services, turned, at_home };
 
   // All under the lock.
+  void attend_to_all();
   void turn();
+  void say_holds();
   void look();
   void say_why() const;
-  void collect();
-  void take(Letter letter);
+  bool collect();
+  void take_letters();
+  void take(Letter& letter);
   void take_holds(const Letter& letter);
   void take_granted(const Letter& letter);
   void give_up_part();
@@ -106,8 +110,10 @@ class Homecoming {
   bool closed_ = false;
   Letters letters_;
   AtHome part_;
+  std::vector<client::Kept> kept_;  // not in there yet
   Redoing redoing_;
   std::vector<Held> held_;      // by member: what this process has locked there
+  int said_holds_ = 0;          // to so many members
   std::vector<bool> has_told_;  // by member: what it has locked here
   std::vector<bool> is_lost_;   // by member: its process
   bool gives_up_ = false;       // the service was asked to

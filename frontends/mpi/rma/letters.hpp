@@ -16,7 +16,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,12 +46,14 @@ class Letters {
  public:
   Letters(MPI_Comm comm, int rank) : comm_(comm), rank_(rank) {}
 
-  // Waits for nobody; also to itself. `bytes`: as the head says. May throw bad_alloc.
-  void send(int to, const Letter::Head& head, std::vector<uint8_t> bytes = {});
-  // Takes in what has come. Never waits. May throw bad_alloc.
+  // Waits for nobody; also to itself. `bytes`: as the head says. May throw bad_alloc: then nothing is sent, nor are they taken.
+  void send(int to, const Letter::Head& head, std::vector<uint8_t>&& bytes = {});
+  // Takes in what has come. Never waits. May throw bad_alloc: then the rest comes with a later call.
   void receive();
-  // One that is whole. What there was no memory for has that as its status, and no bytes.
-  std::optional<Letter> next();
+  // One that is whole, or nullptr; the same until it is dropped. What there was no memory for has that as its status, and no
+  // bytes.
+  Letter* next();
+  void drop(const Letter& letter);
   // Those that were sent need nothing from here any more.
   bool all_sent() { return outbox_.tidy(), outbox_.empty(); }
   // Whoever is lost neither sends nor receives.
@@ -69,12 +70,17 @@ class Letters {
     std::vector<MPI_Request> rest;
   };
 
-  void open(int from, const Short& arrived, size_t bytes);
+  bool fetch();
+  void open();
   bool is_whole(Arriving& arriving);
 
   const MPI_Comm comm_;
   const int rank_;
   Outbox outbox_;
+  // What has come and is not opened.
+  int from_ = 0;
+  size_t front_bytes_ = 0;
+  Short front_;
   std::map<int, std::deque<Arriving>> arriving_;  // by sender
 };
 

@@ -26,8 +26,9 @@ std::optional<Place> place_of(const memory::Block& block, const std::vector<memo
 
 }  // namespace
 
-void Redoing::add(std::vector<client::Kept> kept) {
-  for (client::Kept& one : kept) {
+void Redoing::add(std::vector<client::Kept>& kept) {
+  for (; !kept.empty(); kept.pop_back()) {
+    const client::Kept& one = kept.back();
     base::Result<remote::Origin> origin = remote::decode_origin(one.record);
     if (!origin.ok()) {
       failed_.emplace(one.sequence, origin.status().code());
@@ -69,10 +70,10 @@ void Redoing::ask(uint64_t sequence, Operation& operation, Letters& letters) {
   }
   operation.fetched_bytes = remote::fetches(wanted.kind) ? wanted.bytes : 0;
   operation.bytes = bytes.size() + operation.fetched_bytes;
+  letters.send(static_cast<int>(origin.target), head, std::move(bytes));
   operation.asked = true;
   asked_bytes_ += operation.bytes;
   ++asked_count_;
-  letters.send(static_cast<int>(origin.target), head, std::move(bytes));
 }
 
 void Redoing::take(const Letter& answer) {

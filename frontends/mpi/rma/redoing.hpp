@@ -23,14 +23,14 @@ class Redoing {
  public:
   static constexpr uint64_t kNone = UINT64_MAX;
 
-  // May throw bad_alloc.
-  void add(std::vector<client::Kept> kept);
+  // Takes them out of there. May throw bad_alloc: then it has not got those that are left.
+  void add(std::vector<client::Kept>& kept);
   // None that was posted before one of these is still at the service, and will not be kept. Asks for as many as may be under
   // way. May throw bad_alloc.
   void ask(Letters& letters);
-  // An answer of operations. What cannot be one is dropped.
+  // An answer of operations. What cannot be one is dropped. May throw bad_alloc: then it is to be given again.
   void take(const Letter& answer);
-  // Its process is lost: what is or will be for it fails.
+  // Its process is lost: what is or will be for it fails. Likewise.
   void forget(int target);
 
   // Of those that are not carried out yet, the first; kNone.
