@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Windows at home, between an origin and a target whose native messages are the test's: allocations fail, and all is
-// answered in a later round all the same.
+// answered in a later round all the same. What a flush has told, requests are told, too.
 #include "mpi/native/handle_table.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/rma/at_home.hpp"
@@ -222,6 +222,23 @@ void run_failing(int failures) {
 
 TEST(AtHome, AnswersInALaterRoundWhatItHadNoMemoryFor) {
   for (const int failures : {1, 2, 5}) run_failing(failures);
+}
+
+TEST(Redoing, ARequestThatFailedSaysSoAfterAFlush) {
+  Window window;
+  uint64_t value = 1;
+  window.keep(OFFPATH_PUT, kCells, &value, nullptr, 1);  // outside
+  window.keep(OFFPATH_PUT, 0, &value, nullptr, 1);
+  window.keep(OFFPATH_PUT, kCells + 1, &value, nullptr, 1);
+  window.round();
+  ASSERT_EQ(window.redoing.first(), Redoing::kNone);
+  EXPECT_EQ(window.redoing.take_failure(2, true), OFFPATH_ERR_RANGE);
+  EXPECT_EQ(window.redoing.take_failure(2, true), OFFPATH_OK) << "a flush tells it once";
+  EXPECT_EQ(window.redoing.outcome_of(0), OFFPATH_ERR_RANGE) << "and its request, too";
+  EXPECT_EQ(window.redoing.outcome_of(1), OFFPATH_OK);
+  EXPECT_EQ(window.redoing.take_failure(3, false), OFFPATH_ERR_RANGE) << "one that came later";
+  EXPECT_EQ(window.redoing.outcome_of(2), OFFPATH_OK) << "nobody has a request";
+  EXPECT_EQ(window.redoing.take_failure(1, false), OFFPATH_OK);
 }
 
 }  // namespace

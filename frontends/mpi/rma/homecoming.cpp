@@ -175,10 +175,10 @@ offpath_status_t Homecoming::outcome_of(uint64_t sequence, offpath_status_t stat
   return collect() ? redoing_.outcome_of(sequence) : OFFPATH_IN_PROGRESS;
 }
 
-offpath_status_t Homecoming::take_failure(uint64_t through) {
+offpath_status_t Homecoming::take_failure(uint64_t through, bool may_ask) {
   if (!has_turned()) return OFFPATH_OK;
   std::lock_guard lock(mutex_);
-  return redoing_.take_failure(through);
+  return redoing_.take_failure(through, may_ask);
 }
 
 bool Homecoming::is_full() {

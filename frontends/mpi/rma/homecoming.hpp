@@ -50,7 +50,7 @@ class Homecoming {
   // What became of one whose end at the service was `status`.
   offpath_status_t outcome_of(uint64_t sequence, offpath_status_t status);
   // As of Redoing.
-  offpath_status_t take_failure(uint64_t through);
+  offpath_status_t take_failure(uint64_t through, bool may_ask);
   // So many of them that a program which posts more should wait.
   bool is_full();
 

@@ -201,7 +201,8 @@ int OffloadedWindow::flush_served() {
   if (status == OFFPATH_IN_PROGRESS) status = OFFPATH_OK;
   if (homecoming_ != nullptr) {
     if (over() < through) wait_until("flush", [&] { return over() >= through; });
-    const offpath_status_t failure = homecoming_->take_failure(through);
+    const bool may_ask = requests_.load(std::memory_order_acquire) > 0 || any_followed_.load(std::memory_order_acquire);
+    const offpath_status_t failure = homecoming_->take_failure(through, may_ask);
     if (status == OFFPATH_OK) status = failure;
   }
   return end_flush(status);

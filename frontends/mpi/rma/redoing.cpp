@@ -118,11 +118,12 @@ offpath_status_t Redoing::outcome_of(uint64_t sequence) const {
   return found == failed_.end() ? OFFPATH_OK : found->second;
 }
 
-offpath_status_t Redoing::take_failure(uint64_t through) {
-  if (failed_.empty() || failed_.begin()->first >= through) return OFFPATH_OK;
-  const offpath_status_t first = failed_.begin()->second;
-  failed_.erase(failed_.begin(), failed_.lower_bound(through));
-  return first;
+offpath_status_t Redoing::take_failure(uint64_t through, bool may_ask) {
+  const auto first = failed_.lower_bound(taken_), end = failed_.lower_bound(through);
+  const offpath_status_t status = taken_ < through && first != end ? first->second : OFFPATH_OK;
+  taken_ = std::max(taken_, through);
+  if (!may_ask) failed_.erase(failed_.begin(), end);
+  return status;
 }
 
 }  // namespace offpath::mpi

@@ -38,8 +38,8 @@ class Redoing {
   size_t count() const { return operations_.size(); }
   // Of one operation: what became of it. One that was never kept is OFFPATH_OK.
   offpath_status_t outcome_of(uint64_t sequence) const;
-  // The first error of those posted before `through`, if any; once.
-  offpath_status_t take_failure(uint64_t through);
+  // The first error of those posted before `through`, if any; once. may_ask: somebody may want the outcomes of single ones yet.
+  offpath_status_t take_failure(uint64_t through, bool may_ask);
 
  private:
   // What has been sent and not answered takes memory at the other end.
@@ -63,6 +63,7 @@ class Redoing {
   uint64_t asked_count_ = 0;
   uint64_t asked_bytes_ = 0;
   std::map<uint64_t, offpath_status_t> failed_;
+  uint64_t taken_ = 0;       // those before it
   std::set<uint32_t> lost_;  // targets
 };
 
