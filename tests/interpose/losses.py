@@ -178,6 +178,15 @@ def lost_freed(s):
     check("failed 0" not in other.out, str(other))
 
 
+def lost_at_end(s):
+    """The same of ranks that are at their end, where the proxies of target regions wait for all."""
+    plugin = f"{s.build}/lib/libomptarget.rtl.x86_64.so"
+    other = s.run([s.program("lost_freed"), "ends"], 4, f"{s.library}:{plugin}", **FORCED, OFFPATH_FAKE_LOSE="1:2:1",
+                  OFFPATH_MPI_LOSS_TIMEOUT_MS="600000")
+    check(other.status == 0 and all(f"rank {rank} failed 0" in other.out for rank in (2, 3)), str(other))
+    check("rank 1 failed 0" not in other.out, str(other))
+
+
 def lost_busy(s):
     kill_service(s, "busy")
 
@@ -247,4 +256,4 @@ def lost_random_long(s):
 
 CASES = (lost_blocked, lost_again, lost_random, lost_random_long,
          lost_idle, lost_begun, lost_twice, parted, starved, lost_in_place, lost_kinds, lost_pairs, lost_persistent,
-         lost_words, lost_freed, lost_busy)
+         lost_words, lost_freed, lost_at_end, lost_busy)

@@ -21,7 +21,7 @@ uint64_t key_of(MPI_Comm comm) {
 }
 
 MPI_Comm duplicate(MPI_Comm comm, bool able) {
-  const Inside inside;
+  const Meeting inside;
   int mine = able ? 1 : 0;
   int all = 0;
   MPI_Comm made = MPI_COMM_NULL;

@@ -30,7 +30,7 @@ int init(int* argc, char*** argv) {
 
 int finalize() {
   if (proxy.active()) {
-    const Inside inside;
+    const Meeting inside;
     native.Barrier(MPI_COMM_WORLD);  // the proxies of all ranks may be needed until here
   }
   proxy.stop();

@@ -48,7 +48,7 @@ void name(HostWindow& window, MPI_Info info) {
 
 // A communicator for what the window's ranks settle. Collective.
 MPI_Comm make_agreement(MPI_Comm comm) {
-  const Inside inside;
+  const Meeting inside;
   MPI_Group group = MPI_GROUP_NULL;
   MPI_Comm made = MPI_COMM_NULL;
   if (native.Comm_group(comm, &group) != MPI_SUCCESS) return made;
@@ -116,7 +116,7 @@ int raised(MPI_Win win, int code) {
 // Whether the fences of this window are both sides': some rank has named the key. The same on all ranks.
 bool find_paired(HostWindow& window) {
   if (window.paired || window.agreement == MPI_COMM_NULL) return window.paired;
-  const Inside inside;
+  const Meeting inside;
   const int mine = window.named ? 1 : 0;
   int all = 0;
   native.Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, window.agreement);
