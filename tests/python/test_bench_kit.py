@@ -10,6 +10,7 @@ import sys
 import pytest
 import typer
 from offpath.base.errors import UserError
+from offpath.base.sizes import parse_numbers
 from offpath.bench import measuring
 from offpath.bench.kit import options, peers, programs, rows, turns
 from offpath.bench.kit.benchmark import Benchmark, Page
@@ -206,10 +207,10 @@ def test_a_module_in_the_folder_is_a_benchmark(tmp_path):
 
 def test_lists_with_commas():
     assert options.names("b, a,b", {"a": 1, "b": 2}, "a letter") == ["b", "a"]
-    assert options.numbers("1, 3", "--counts") == [1, 3]
+    assert parse_numbers("1, 3", "--counts") == [1, 3]
     for text in ("", "1,x", "0", "-1", "9"):
         with pytest.raises(UserError, match=f"--counts {text} is not"):
-            options.numbers(text, "--counts", most=8)
+            parse_numbers(text, "--counts", most=8)
     with pytest.raises(UserError, match="'c' is not a letter"):
         options.names("a,c", "ab", "a letter")
 

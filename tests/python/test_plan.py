@@ -154,7 +154,7 @@ def test_other_bad_input_is_one_line(good, tmp_path):
     assert_one_line_error(offpath(*with_machine, "--nodes", "3", "--ppn", "2"), "do not fit the profile")
     assert_one_line_error(offpath(*with_machine, "--link", "fast"), "not a link rate")
     assert_one_line_error(offpath(*with_machine, "--dpu-speed", "0"), "speed")
-    assert_one_line_error(offpath("plan", "scale", "--nodes", "2,x"), "numbers of nodes")
+    assert_one_line_error(offpath("plan", "scale", "--nodes", "2,x"), "--nodes 2,x is not usable")
     assert_one_line_error(offpath("bench", "plan", "--mpi", "lam"), "lam")
 
 

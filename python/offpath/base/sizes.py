@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers of bytes, rates, and times, as a person writes and reads them."""
+"""Numbers, numbers of bytes, rates, and times, as a person writes and reads them."""
 
 import re
 
@@ -24,6 +24,16 @@ def parse_size(text: str, most: int) -> int:
     if not 1 <= size <= most:
         raise UserError(f"'{text}' is not a size. Give bytes from 1 to {size_text(most)}, like 65536, 256K or 4M.")
     return size
+
+
+def parse_numbers(text: str, option: str, least: int = 1, most: int = 1 << 30) -> list[int]:
+    """The numbers in "1,3", each once. Raises UserError for others."""
+    found = list(dict.fromkeys(word.strip() for word in text.split(",")))
+    if not all(word.isdecimal() and least <= int(word) <= most for word in found):
+        to = f"to {most}" if most < 1 << 30 else "on"
+        raise UserError(f"{option} {text} is not usable (each is a whole number from {least} {to}). Give some like "
+                        f"{least},{least + 1}.")  # fmt: skip
+    return list(map(int, found))
 
 
 def parse_rate(text: str, least: str = "1kbit", most: str = "1.6tbit", whose: str = "") -> int:

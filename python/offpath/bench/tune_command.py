@@ -15,7 +15,7 @@ from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
-from offpath.base.sizes import parse_sizes, size_text
+from offpath.base.sizes import parse_numbers, parse_sizes, size_text
 from offpath.base.tables import Table
 from offpath.bench import measuring, tuning
 from offpath.bench.kit import options, trust
@@ -87,7 +87,7 @@ def tune_command(
     """
     started = allocation.launcher(there, mpi)
     kinds = [started.mpi] if started else comparison.chosen_mpis(mpi)
-    node_counts = options.numbers(nodes, "--nodes")
+    node_counts = parse_numbers(nodes, "--nodes")
     byte_sizes = tuple(sorted(set(parse_sizes(sizes))))
     table = policy_table.parse()
     known = {

@@ -9,8 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from offpath.base import console, files
-from offpath.base.errors import UserError
-from offpath.base.sizes import parse_sizes, size_text
+from offpath.base.sizes import parse_numbers, parse_sizes, size_text
 from offpath.base.tables import Table
 from offpath.plan import machine as machines
 from offpath.plan import model, pages
@@ -18,6 +17,7 @@ from offpath.plan import model, pages
 KINDS = ("ialltoall", "iallgather", "ibcast", "iallreduce")
 COMPLEX_BYTES = 16
 FLOP_PER_POINT = 5  # of an FFT: 5 n log2 n
+MOST_NODES = 1 << 17
 
 
 def scale_command(
@@ -47,7 +47,7 @@ def scale_command(
     machine_file = machines.chosen(machine_file)
     machine = machines.load(machine_file) if machine_file else machines.default()
     machine = machines.changed(machine, dpu_cores=dpu_cores, dpu_speed=dpu_speed, link=link)
-    counts = parse_counts(nodes)
+    counts = parse_numbers(nodes, "--nodes", 2, MOST_NODES)
     [total] = parse_sizes(size)
     result = scale(machine, counts, ppn, total, points)
     if html:
@@ -63,13 +63,6 @@ def scale_command(
                 host, dpu = row["host_ns"], row["dpu_ns"]
                 table.add_row(str(row["nodes"]), f"{host / 1e6:.3f}", f"{dpu / 1e6:.3f}", f"{host / dpu:.2f}")
         console.out.print(table)
-
-
-def parse_counts(text: str) -> list[int]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdigit() and 2 <= int(word) <= 1 << 17 for word in words):
-        raise UserError(f"'{text}' is not a list of numbers of nodes. Give numbers from 2 to 131072, like 2,64,4096.")
-    return [int(word) for word in words]
 
 
 def scale(machine: dict, counts: list[int], ppn: int, total: int, points: int) -> dict:

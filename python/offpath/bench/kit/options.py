@@ -42,16 +42,6 @@ def names(text: str, known: Iterable[str], what: str) -> list[str]:
     return found
 
 
-def numbers(text: str, option: str, least: int = 1, most: int = 1 << 30) -> list[int]:
-    """The numbers in "1,3", each once. Raises UserError for others."""
-    found = words(text)
-    if not all(word.isdecimal() and least <= int(word) <= most for word in found):
-        to = f"to {most}" if most < 1 << 30 else "on"
-        raise UserError(f"{option} {text} is not usable (each is a whole number from {least} {to}). Give some like "
-                        f"{least},{least + 1}.")  # fmt: skip
-    return list(map(int, found))
-
-
 def words(text: str) -> Sequence[str]:
     """Each once."""
     return list(dict.fromkeys(word.strip() for word in text.split(",")))

@@ -16,6 +16,7 @@ import typer
 from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.base.sizes import parse_numbers
 from offpath.bench.fault_kills import Kill, Program, Series
 from offpath.bench.fault_verdicts import FINE, VERDICTS, Ended
 from offpath.bench.kit import options, turns
@@ -105,7 +106,7 @@ def faults_command(
     """
     kinds = comparison.chosen_mpis(mpi)
     chosen = [BY_NAME[name] for name in options.names(programs, BY_NAME, "a program")]
-    counts = options.numbers(nodes, "--nodes", most=64)
+    counts = parse_numbers(nodes, "--nodes", most=64)
     for count in counts:
         if ranks % count:
             raise UserError(f"{ranks} ranks cannot be spread evenly over {count} nodes. Change --ranks or --nodes.")

@@ -12,6 +12,7 @@ import typer
 
 from offpath.base import commands
 from offpath.base.paths import paths
+from offpath.base.sizes import parse_numbers
 from offpath.bench.crowd import ended_by_signals
 from offpath.bench.guest_launches import (
     COMPUTES,
@@ -112,7 +113,7 @@ def guest_command(
     wanted = options.names(modes, [mode.name for mode in MODES], "a mode")
     chosen = [mode for mode in MODES if not mode.offload or mode.name in wanted]
     settings = chosen_settings(
-        kinds, options.numbers(jobs, "--jobs", most=1024), options.numbers(ranks, "--ranks", most=1024),
+        kinds, parse_numbers(jobs, "--jobs", most=1024), parse_numbers(ranks, "--ranks", most=1024),
         options.names(sessions, (OWN, ONE), "a kind of sessions"),
         options.names(strangers, (SLEEPS, COMPUTES), "a stranger"),
     )  # fmt: skip

@@ -15,6 +15,7 @@ import typer
 from offpath.base import commands, handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.base.sizes import parse_numbers
 from offpath.bench import krylov_report, krylov_settings, matrix_market
 from offpath.bench.kit import options, turns
 from offpath.bench.kit.turns import FAILED, Case, Site
@@ -71,7 +72,7 @@ def krylov_command(
     """
     options.check_files(json_file)
     program = str(paths().bench_program("krylov", OPENMPI))
-    counts = options.numbers(leaders, "--leaders") if leaders else []
+    counts = parse_numbers(leaders, "--leaders") if leaders else []
     chosen = (krylov_settings.in_a_lab(lab, ranks, phi.split(","), counts) if lab else
               krylov_settings.on_this_machine(ranks, phi.split(","), counts))  # fmt: skip
     predicts = not lab and matrix is None

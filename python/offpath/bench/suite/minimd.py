@@ -12,6 +12,7 @@ import typer
 
 from offpath.base import commands
 from offpath.base.errors import UserError
+from offpath.base.sizes import parse_numbers
 from offpath.bench import minimd_settings
 from offpath.bench.kit import options, turns
 from offpath.bench.kit.benchmark import Benchmark
@@ -87,9 +88,9 @@ def minimd_command(
     """
     options.check_files(json_file)
     kind = options.one_mpi(mpi, OPENMPI)
-    factors, counts = options.numbers(slower, "--slower"), options.numbers(threads, "--threads")
+    factors, counts = parse_numbers(slower, "--slower"), parse_numbers(threads, "--threads")
     kinds = options.names(sides, (OPENMP, TASKS), "another side")
-    systems = [_system(count, word) for count in options.numbers(cells, "--cells") for word in every.split(",")]
+    systems = [_system(count, word) for count in parse_numbers(cells, "--cells") for word in every.split(",")]
     chosen = [
         [(each, minimd_settings.case_of(each, kind, steps))
          for each in minimd_settings.of_system(system, ranks, kinds, factors, counts, lab)]

@@ -23,7 +23,7 @@ from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.oldest import StrEnum
 from offpath.base.paths import paths
-from offpath.base.sizes import parse_sizes
+from offpath.base.sizes import parse_numbers, parse_sizes
 from offpath.bench.kit import options, rows, turns
 from offpath.bench.kit.benchmark import Benchmark
 from offpath.bench.kit.tables import Table
@@ -129,8 +129,8 @@ def multicast_command(
     """
     byte_sizes, bits = parse_sizes(sizes), parse_rate(rate)
     names = options.names(collectives, PEERS, "a collective")
-    counts = options.numbers(nodes, "--nodes", 2)
-    wanted_chains = options.numbers(chains, "--chains", 0)
+    counts = parse_numbers(nodes, "--nodes", 2)
+    wanted_chains = parse_numbers(chains, "--chains", 0)
     known = dict.fromkeys(itertools.chain(*PEERS.values()))
     peers = options.names(by, known, "an algorithm") if by else list(known)
     compressing = checks.compression(compress) or "off"

@@ -16,6 +16,7 @@ import typer
 from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.base.sizes import parse_numbers
 from offpath.bench import placements, training_epochs
 from offpath.bench.kit import options, turns
 from offpath.bench.kit.benchmark import Benchmark
@@ -112,7 +113,7 @@ def training_command(
     """
     wanted = options.names(parts, ["epochs", "gradients"], "a part")
     places = options.names(placement, placements.PLACEMENTS, "a placement")
-    counts = options.numbers(trained_on, "--epoch-nodes", most=16)
+    counts = parse_numbers(trained_on, "--epoch-nodes", most=16)
     bits = {rate: parse_rate(rate) for rate in options.words(rates)}
     if link_rate:
         parse_rate(link_rate)
