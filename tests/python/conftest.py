@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+import time
 import uuid
 import zlib
 from pathlib import Path
@@ -119,6 +120,15 @@ def offpath(*arguments: str, env: dict | None = None, **options) -> subprocess.C
         env=os.environ | (env or {}),
         **options,
     )
+
+
+def eventually(look):
+    """What look() finds, as soon as it is something."""
+    until = time.monotonic() + LIMIT_S
+    while not (found := look()):
+        assert time.monotonic() < until, "it never came true"
+        time.sleep(0.02)
+    return found
 
 
 def assert_one_line_error(result: subprocess.CompletedProcess, *words: str, status: int | None = None) -> None:

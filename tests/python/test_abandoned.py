@@ -10,10 +10,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, ROOT, offpath
+from conftest import LIMIT_S, ROOT, eventually, offpath
 from offpath.base import abandoned, handover
 from offpath.base.paths import paths
-from test_top import eventually
 
 ATTACH = "from offpath.api.session import attach; attach(bytes(32))"
 

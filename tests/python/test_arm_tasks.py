@@ -11,10 +11,9 @@ import textwrap
 import openmp_support
 import pytest
 from bench_support import mpirun
-from conftest import LIMIT_S, ROOT
+from conftest import LIMIT_S, ROOT, eventually
 from offpath.base.paths import paths
 from openmp_support import PROGRAMS, TARGETS, Builder, requires
-from test_lab import wait_until
 from test_task_requests import built  # noqa: F401
 
 pytestmark = [pytest.mark.nightly, requires(openmp_support.missing_for("aarch64"))]
@@ -33,7 +32,7 @@ def dpu(tmp_path):
         "OFFPATH_SERVICE_SHARE": "1",
         "OFFPATH_TASK_CANCEL_MS": "50",
     }
-    wait_until(lambda: {file.name for file in run.iterdir()} <= {"lock"})  # services and agents leave nothing behind
+    eventually(lambda: {file.name for file in run.iterdir()} <= {"lock"})  # services and agents leave nothing behind
 
 
 def for_arm(library):

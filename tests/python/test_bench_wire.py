@@ -10,12 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import assert_one_line_error, offpath, requires_root
+from conftest import assert_one_line_error, eventually, offpath, requires_root
 from offpath.base.paths import paths
 from offpath.bench import wire_cost
 from offpath.bench.kit import trust
 from offpath.places.comparison import LoopbackPlace
-from test_top import eventually
 
 
 def run_pair(*options):

@@ -14,9 +14,9 @@ import urllib.parse
 import urllib.request
 
 import pytest
-from conftest import LIMIT_S, ROOT
+from conftest import LIMIT_S, ROOT, eventually
 from offpath.telemetry import metrics_token, prometheus
-from test_top import eventually, folder, late, running  # noqa: F401
+from test_top import folder, late, running  # noqa: F401
 
 FOLDER = ROOT / "packaging" / "grafana"
 DASHBOARD = json.loads((FOLDER / "offpath.json").read_text())

@@ -9,11 +9,10 @@ import uuid
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, offpath, requires_root
+from conftest import LIMIT_S, eventually, offpath, requires_root
 from offpath.base.paths import paths
 from offpath.lab import inventory
 from offpath.launch.local import available_cores
-from test_top import eventually
 
 TOKEN_BYTES = 32
 NOWHERE = "4000"  # no machine of ours has that core

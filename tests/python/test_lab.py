@@ -10,20 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath, requires_root
+from conftest import LIMIT_S, ROOT, assert_one_line_error, eventually, offpath, requires_root
 from offpath.base.errors import UserError
 from offpath.lab import Lab, inventory, network, quota
 from offpath.lab.plan import STATE_ROOT, Loss, parse_latency, parse_rate
 
 pytestmark = requires_root
 MPIS = ("openmpi", "mpich")
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
 
 
 def assert_nothing_left(name):
@@ -189,11 +182,11 @@ def test_run_that_is_ended_leaves_nothing(mpi, signum, lab_name, programs, tmp_p
         command = ["lab", "run", "--name", lab_name, "--mpi", mpi, "--", "sleep", "1000"]
         env = os.environ | {"TMPDIR": str(tmp_path)}
         child = subprocess.Popen([ROOT / "offpath", *command], stderr=subprocess.PIPE, text=True, env=env)
-        wait_until(lambda: len(sleepers(lab_name)) == 2)
+        eventually(lambda: len(sleepers(lab_name)) == 2)
         child.send_signal(signum)
         child.communicate()
         assert child.returncode != 0
-        wait_until(lambda: inventory.processes(lab_name) == [])
+        eventually(lambda: inventory.processes(lab_name) == [])
     assert list(tmp_path.glob("offpath-*")) == []
     assert_nothing_left(lab_name)
 

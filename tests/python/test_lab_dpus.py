@@ -13,12 +13,11 @@ import uuid
 
 import pytest
 from conformance_support import Place, assert_conforms, program
-from conftest import LIMIT_S, PROGRAMS, ROOT, offpath, requires_root
+from conftest import LIMIT_S, PROGRAMS, ROOT, eventually, offpath, requires_root
 from offpath.base.paths import paths
 from offpath.dpu import service
 from offpath.lab import Lab, launchers
 from scrape_support import scrape
-from test_top import eventually
 
 GUIDE = (ROOT / "docs" / "guide-dpu.md").read_text()
 DPUFILE = re.search(r"```\n(.*?)```", GUIDE, re.DOTALL)[1].replace("x86_64", platform.machine())

@@ -9,13 +9,13 @@ import urllib.error
 import urllib.request
 
 import pytest
-from conftest import LIMIT_S, assert_one_line_error, offpath
+from conftest import LIMIT_S, assert_one_line_error, eventually, offpath
 from offpath.base.errors import UserError
 from offpath.telemetry import batch_job, jobs, metrics_server, metrics_token, prometheus
 from offpath.telemetry.batch_job import BatchJob
 from prometheus_client import generate_latest, parser
 from strangers import assert_slow_one_is_sent_away
-from test_top import eventually, folder, healthy, late, running, serve  # noqa: F401
+from test_top import folder, healthy, late, running, serve  # noqa: F401
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from api_support import environment, finish, require_executors, start  # noqa: F401
-from conftest import PROGRAMS, ROOT
+from conftest import PROGRAMS, ROOT, eventually
 from loss_support import services_in
 from offpath import OffpathError, TcpStore
 from offpath.base.paths import paths
@@ -37,7 +37,6 @@ from relay_support import (
 )  # fmt: skip
 from test_api_rendezvous import free_port
 from test_dpus import starter
-from test_lab import wait_until
 
 
 class Store:
@@ -215,7 +214,7 @@ def links(tmp_path_factory, environment):  # noqa: F811
     for link in made.values():
         link.close()
     folder = Path(environment["OFFPATH_RUNTIME_DIR"])
-    wait_until(lambda: not services_in(folder))  # agents that have refused their programs
+    eventually(lambda: not services_in(folder))  # agents that have refused their programs
 
 
 @pytest.mark.parametrize("name, deed, side, at", CASES)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import openmp_support
 import pytest
-from conftest import LIMIT_S
+from conftest import LIMIT_S, eventually
 from openmp_support import PROGRAMS, TARGETS, requires, run, seen_by, standing_device
 from test_openmp import ARCHITECTURES, arm, build, device, emulated, folder, own_runtime_folder  # noqa: F401
 
@@ -180,7 +180,5 @@ def test_nothing_is_left_behind(build, folder):  # noqa: F811
     """When the program and its device are gone, so is the service that was started for them."""
     runtime = Path(os.environ["OFFPATH_RUNTIME_DIR"])
     assert run(build("crash"), "none", env=seen_by(local=1)).returncode == 0
-    deadline = time.monotonic() + 20
-    while any(runtime.glob("*.sock*")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    eventually(lambda: not any(runtime.glob("*.sock*")))
     assert [path.name for path in runtime.iterdir() if path.name != "devices"] == []

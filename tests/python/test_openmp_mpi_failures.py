@@ -3,12 +3,12 @@
 
 import os
 import re
-import time
 from pathlib import Path
 
 import pytest
+from conftest import eventually
 from test_openmp import own_runtime_folder  # noqa: F401
-from test_openmp_mpi import LIMIT_S, MPIS, SOURCES, compiled, needs_clang, start
+from test_openmp_mpi import MPIS, SOURCES, compiled, needs_clang, start
 
 pytestmark = needs_clang
 
@@ -19,19 +19,13 @@ def failing(request, tmp_path_factory):
     return request.param, compiled(tmp_path_factory.mktemp(request.param), request.param, SOURCES / "failing.c")
 
 
-def wait_until_gone(paths: list[Path]) -> list[Path]:
-    deadline = time.monotonic() + LIMIT_S
-    while any(path.exists() for path in paths) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return [path for path in paths if path.exists()]
-
-
 def assert_no_executor_left(output: str) -> None:
     """Neither the processes nor what their OpenMP library registers in /dev/shm."""
     executors = re.findall(r"^executor (\d+)$", output, re.MULTILINE)
     assert executors, output
     registered = [Path(f"/dev/shm/__KMP_REGISTERED_LIB_{process}_{os.getuid()}") for process in executors]
-    assert wait_until_gone([Path(f"/proc/{process}") for process in executors] + registered) == []
+    left = [Path(f"/proc/{process}") for process in executors] + registered
+    eventually(lambda: not any(path.exists() for path in left))
 
 
 def test_a_rank_that_dies_while_its_region_is_in_a_call(failing):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from api_support import environment, finish  # noqa: F401
+from conftest import eventually
 from loss_support import services_in, stop
 from offpath.base.paths import paths
 from test_dpus import starter
-from test_lab import wait_until
 
 PROGRAM = """
 import secrets, numpy, offpath
@@ -69,8 +69,8 @@ def test_one_that_stays_stopped_is_ended(program):
     stop(service)
     said = go_on(started)
     assert "service" in said and "lost" in said, said
-    wait_until(lambda: not Path(f"/proc/{service}").exists())
-    wait_until(lambda: {file.name for file in folder.iterdir()} <= {"lock"})
+    eventually(lambda: not Path(f"/proc/{service}").exists())
+    eventually(lambda: {file.name for file in folder.iterdir()} <= {"lock"})
 
 
 @pytest.mark.machine

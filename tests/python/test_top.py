@@ -10,12 +10,11 @@ import re
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import observation_support as made
 import pytest
-from conftest import LIMIT_S, PROGRAMS, ROOT, assert_one_line_error, offpath
+from conftest import LIMIT_S, PROGRAMS, ROOT, assert_one_line_error, eventually, offpath
 from offpath.base import words
 from offpath.base.errors import UserError
 from offpath.launch import mpis
@@ -133,8 +132,7 @@ def test_every_kind_of_operation_has_its_name(serve, kind, form, name):
 def test_a_job_that_ends_while_it_is_watched(serve):
     service = serve(healthy())
     watching = subprocess.Popen([ROOT / "offpath", "top", "--interval", "3600"], stdout=-1, stderr=-1, text=True)
-    while not service.requests:
-        time.sleep(0.01)
+    eventually(lambda: service.requests)
     service.end()
     out, err = watching.communicate(timeout=LIMIT_S)
     assert watching.returncode == 0
@@ -147,8 +145,7 @@ def test_interrupted(serve):
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests may ignore it
     watching = subprocess.Popen([ROOT / "offpath", "top", "--interval", "3600"], stdout=-1, stderr=-1, text=True)
     signal.signal(signal.SIGINT, handler)
-    while not service.requests:
-        time.sleep(0.01)
+    eventually(lambda: service.requests)
     watching.send_signal(signal.SIGINT)
     out, err = watching.communicate(timeout=LIMIT_S)
     assert (watching.returncode, out, err) == (0, "", "")
@@ -313,14 +310,6 @@ def running(late, folder, *options):
         end.touch()
         job.communicate(timeout=LIMIT_S)
     assert job.returncode == 0
-
-
-def eventually(look):
-    until = time.monotonic() + LIMIT_S / 2
-    while not (found := look()):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    return found
 
 
 def ranks_of(job):

@@ -6,10 +6,9 @@ import os
 import signal
 import stat
 import subprocess
-import time
 
 import pytest
-from conftest import LIMIT_S, ROOT, offpath, requires_root
+from conftest import LIMIT_S, ROOT, eventually, offpath, requires_root
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.launch import mpis
@@ -36,10 +35,8 @@ def test_a_signal_leaves_what_was_recorded(mpi, signum, programs, tmp_path):
     given = [str(ROOT / "offpath"), "run", "--share", "--trace", str(trace), "--"]
     process = subprocess.Popen([*given, *command(mpi, programs, str(tmp_path / "ready"))], env=ENV, text=True,
                                stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)  # fmt: skip
-    end = time.monotonic() + LIMIT_S
-    while not all((tmp_path / f"ready.{rank}").exists() for rank in (0, 1)):
-        assert process.poll() is None and time.monotonic() < end, process.communicate()
-        time.sleep(0.01)
+    eventually(lambda: process.poll() is not None or all((tmp_path / f"ready.{rank}").exists() for rank in (0, 1)))
+    assert process.poll() is None, process.communicate()
     process.send_signal(signum)
     errors = process.communicate(timeout=LIMIT_S)[1]
     said = [line for line in errors.splitlines() if line.startswith("offpath: ")]
