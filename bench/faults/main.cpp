@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `offpath bench faults` runs while a service is killed: random collectives, the same on all ranks, several under way
-// on two communicators. The rank that waits first waits while the others block in another call until it has, so all have
+// What `offpath bench faults` and tests run while a service is killed: random collectives and messages, the same on all ranks,
+// several under way on two communicators. The rank that waits first waits while the others block in another call until it has, so all have
 // to be done again by ranks that are elsewhere. Every result is checked, also what must not have been written.
 #include <sched.h>
 
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -24,25 +25,28 @@
 namespace faults {
 namespace {
 
-std::vector<Kind> all_kinds() {
+std::vector<Kind> collectives() {
   std::vector<Kind> kinds;
-  for (std::size_t kind = 0; kind < std::size(kKinds); ++kind) kinds.push_back(Kind(kind));
+  for (int kind = 0; !is_message(Kind(kind)); ++kind) kinds.push_back(Kind(kind));
   return kinds;
 }
 
 struct Options : kit::Options {
-  Options() : kit::Options("faults", "Random collectives whose results are checked, for some seconds.") {}
+  Options() : kit::Options("faults", "Random collectives and messages whose results are checked, for some seconds.") {}
   double seconds = real(seconds, "--seconds", 1, 0, 1e6, "so long");
   std::int64_t seed = number(seed, "--seed", 1, 0, INT32_MAX, "of what is drawn");
-  std::vector<Kind> kinds = words(kinds, "--kinds", all_kinds(), kKinds, "collectives to draw from");
+  std::vector<Kind> kinds = words(kinds, "--kinds", collectives(), kKinds, "what to draw from");
   int bytes = number(bytes, "--bytes", 1 << 20, 4, 1 << 28, "the most that a rank sends or receives in one of them");
   int depth = number(depth, "--depth", 5, 1, 64, "at most so many are under way");
   bool persistent = flag(persistent, "--persistent", "some are persistent (those of MPICH 4.0 crash by themselves)");
   bool return_errors = flag(return_errors, "--return-errors", "counts errors and goes on; else MPI ends the program");
+  std::string ready = text(ready, "--ready", "rank 0 makes that file after some steps");
+  std::string until = text(until, "--until", "the program ends some steps after that file is there, not by seconds");
   std::string json = text(json, "--json", "rank 0 writes what was found to that file");
 };
 
-constexpr int kStepsPerLook = 4;  // at the clock of rank 0
+constexpr int kStepsPerLook = 4;  // at the clock of rank 0, or for a file
+constexpr int kStepsUntilReady = 10;
 
 class Program {
  public:
@@ -68,12 +72,16 @@ class Program {
     const std::int64_t end_ns = kit::now_ns() + std::int64_t(options_.seconds * 1e9);
     for (int goes_on = 1; goes_on != 0; ++steps_) {
       step();
+      if (steps_ == kStepsUntilReady && rank_ == 0 && !options_.ready.empty()) std::ofstream(options_.ready).flush();
       if (steps_ % kStepsPerLook != 0) continue;
-      goes_on = kit::now_ns() < end_ns ? 1 : 0;
+      if (options_.until.empty())
+        goes_on = kit::now_ns() < end_ns ? 1 : 0;
+      else if (std::ifstream(options_.until).good())
+        goes_on = --looks_left_;
       blocking([&] { MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD); });
     }
     for (Operation& operation : operations_) {
-      if (operation.under_way()) finish(operation, 0);
+      if (operation.under_way()) finish(operation, 0), end_sending(operation);
       operation.close();
     }
   }
@@ -113,6 +121,13 @@ class Program {
     if (rank_ == first) finish(operation, way);
     blocking([&] { meet(call, first, comm); });
     if (rank_ != first) finish(operation, way);
+    end_sending(operation);
+  }
+
+  void end_sending(Operation& operation) {
+    int code = MPI_SUCCESS;
+    blocking([&] { code = operation.end_sending(); });
+    if (code != MPI_SUCCESS) note_error(operation, code);
   }
 
   void meet(int call, int first, MPI_Comm comm) {
@@ -139,6 +154,8 @@ class Program {
     const bool posted = operation.posted();
     blocking([&] {
       int done = 0, index = 0;
+      code = operation.receive();
+      if (code != MPI_SUCCESS) return;
       if (way == 0)
         code = MPI_Wait(&operation.request(), MPI_STATUS_IGNORE);
       else if (way == 1)
@@ -148,6 +165,8 @@ class Program {
           code = MPI_Test(&operation.request(), &done, MPI_STATUS_IGNORE);
           if (done == 0) sched_yield();
         }
+      const bool is_received = operation.choice().kind != Kind::probe;  // that of others, as soon as they look for it
+      if (code == MPI_SUCCESS && is_received) code = operation.end_sending();
     });
     operation.end();
     if (code != MPI_SUCCESS) note_error(operation, code);
@@ -182,6 +201,7 @@ class Program {
   std::vector<Operation> operations_;
   std::vector<int> ones_;
   std::uint32_t number_ = 0;
+  int looks_left_ = 12;  // once the file is there
   std::int64_t steps_ = 0, checked_ = 0, failed_ = 0, wrong_ = 0, longest_ns_ = 0;
 };
 

@@ -40,7 +40,7 @@ Choice Choice::draw(std::mt19937& random, const std::vector<Kind>& kinds, int by
   choice.root = below(ranks);
   choice.in_place = below(3) == 0 && (choice.kind == Kind::alltoall || choice.kind == Kind::allreduce);
   choice.spaced = below(4) == 0 && !reduces(choice.kind);
-  choice.persistent = below(4) == 0 && persistent;
+  choice.persistent = below(4) == 0 && persistent && !is_message(choice.kind);
   choice.operation = operations[below(3)];
   return choice;
 }
@@ -81,6 +81,32 @@ int Operation::begin(MPI_Comm comm, MPI_Datatype type) {
   return call(comm, type);
 }
 
+// Of two long ranges, some: services copy these together.
+int Operation::exchange(MPI_Comm comm, MPI_Datatype type) {
+  const int all = choice_.count * ranks_, to = (rank_ + ranks_ - choice_.root) % ranks_;
+  const bool has_halves = choice_.number % 3 == 0 && all % 2 == 0;
+  const auto send = choice_.kind == Kind::synchronous_send ? MPI_Issend : MPI_Isend;
+  MPI_Datatype sent = type;
+  int code = MPI_SUCCESS;
+  comm_ = comm, type_ = type;
+  if (choice_.kind != Kind::probe) code = MPI_Irecv(receive_.data(), all, type, source(), tag(), comm, &request_);
+  if (code != MPI_SUCCESS) return code;
+  if (has_halves) MPI_Type_vector(2, all / 2, all / 2, type, &sent), MPI_Type_commit(&sent);
+  code = send(send_.data(), has_halves ? 1 : all, sent, to, tag(), comm, &sent_);
+  if (has_halves) MPI_Type_free(&sent);
+  return code;
+}
+
+int Operation::receive() {
+  MPI_Status status;
+  if (!posted_ || choice_.kind != Kind::probe) return MPI_SUCCESS;
+  const int code = MPI_Probe(source(), tag(), comm_, &status);
+  if (code != MPI_SUCCESS) return code;
+  return MPI_Recv(receive_.data(), choice_.count * ranks_, type_, source(), tag(), comm_, &status);
+}
+
+int Operation::end_sending() { return MPI_Wait(&sent_, MPI_STATUS_IGNORE); }
+
 void Operation::end() {
   under_way_ = false;
   if (starts_left_ == 0) close();
@@ -108,6 +134,10 @@ int Operation::call(MPI_Comm comm, MPI_Datatype type) {
   const int block = choice_.count, all = choice_.count * ranks_, root = choice_.root;
   const int* const places = displacements_.data();
   switch (choice_.kind) {
+    case Kind::send:
+    case Kind::synchronous_send:
+    case Kind::probe:
+      return exchange(comm, type);
     case Kind::alltoall:
       POST(Ialltoall, Alltoall, from, block, type, to, block, type, comm);
     case Kind::alltoallv:
@@ -145,6 +175,10 @@ std::optional<std::size_t> Operation::wrong() const {
 std::optional<std::uint32_t> Operation::expected(int block, int at) const {
   const bool mine = rank_ == choice_.root;
   switch (choice_.kind) {
+    case Kind::send:
+    case Kind::synchronous_send:
+    case Kind::probe:
+      return value(source(), block, at);
     case Kind::alltoall:
       return value(block, rank_, at);
     case Kind::alltoallv:

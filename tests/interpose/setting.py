@@ -86,8 +86,8 @@ class Setting:
         place = "tests/interpose/fake" if options.kind == "fake" else "lib"
         self.library = os.path.join(self.build, place, "liboffpath_mpi.so")
 
-    def program(self, name, folder="interpose"):
-        path = os.path.join(self.build, "tests", folder, self.mpi, name)
+    def program(self, name, folder="tests/interpose"):
+        path = os.path.join(self.build, folder, self.mpi, name)
         if not os.path.exists(path):
             raise Skipped(f"{path} was not built")
         return path

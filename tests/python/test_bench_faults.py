@@ -124,7 +124,8 @@ def test_bad_arguments_are_one_line(tmp_path):
 def test_the_program_has_these_collectives():
     text = (ROOT / "bench" / "faults" / "operation.hpp").read_text()
     listed = re.search(r"kKinds\[\] = \{(.*?)\}", text, re.DOTALL)[1]
-    assert tuple(re.findall(r'"(\w+)"', listed)) == faults.COLLECTIVES
+    *collectives, _, _, _ = re.findall(r'"(\w+)"', listed)  # messages are the others
+    assert tuple(collectives) == faults.COLLECTIVES
 
 
 @pytest.mark.machine

@@ -101,15 +101,16 @@ def test_random_programs_go_on_when_a_service_is_killed(lab, mpi, tmp_path):
     """The ranks wait for each other in all kinds of calls. Nobody gives up within this test."""
     if lab.plan.node_count != 2:
         pytest.skip("once is enough")
-    program = paths().prefix / "tests" / "interpose" / mpi / "lost_random"
+    program = paths().bench_program("faults", mpi)
     for seed in range(3):
         folder = tmp_path / str(seed)
         folder.mkdir()
         with meanwhile(folder, lambda: os.kill(sorted(services(folder))[seed % 2], signal.SIGKILL)) as variables:  # noqa: B023
             env = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"} | variables
-            result = lab.mpirun(mpi, 2, [str(program), str(seed)], offload=True, env=env, timeout=LIMIT_S)
+            argv = [program, "--seed", seed, "--ready", variables["LOST_READY"], "--until", variables["LOST_GO"]]
+            result = lab.mpirun(mpi, 2, list(map(str, argv)), offload=True, env=env, timeout=LIMIT_S)
         said = f"seed {seed}: {result.stdout}{result.stderr}"
-        assert result.returncode == 0 and "after the loss: ok" in result.stdout, said
+        assert result.returncode == 0 and "verified: yes" in result.stdout, said
 
 
 def test_nothing_is_left(lab):
