@@ -146,14 +146,19 @@ def killed_again(s, kills, victims_of, appears=True, **changes):
     return other.warnings(), lines
 
 
-def lost_again(s):
+def lost_again(s, **changes):
     """Another service takes the place of a lost one, for all ranks alike; that of the third within a minute none."""
-    warnings, lines = killed_again(s, 3, lambda _, found: found)
+    warnings, lines = killed_again(s, 3, lambda _, found: found, **changes)
     check(len(warnings) == 4 and "three were lost within a minute" in warnings[-1], str(warnings))
     for line in lines:
         # Two parts at other services, and one natively.
         for counts in (line["collectives"]["ialltoall"], line["messages"], line["windows"]):
             check(counts["offloaded_count"] > counts["native_count"] > 0, str(line))
+
+
+def lost_again_asking(s):
+    """As in a job of many ranks, nobody has room for messages before it has asked for it, at each service."""
+    lost_again(s, OFFPATH_MPI_STAGING=str(8 << 20))
 
 
 def lost_words(s):
@@ -257,6 +262,6 @@ def lost_random_long(s):
     killed_at_random(s, range(6, 156))
 
 
-CASES = (lost_blocked, lost_again, lost_random, lost_random_long,
+CASES = (lost_blocked, lost_again, lost_again_asking, lost_random, lost_random_long,
          lost_idle, lost_begun, lost_twice, parted, starved, lost_in_place, lost_kinds, lost_pairs, lost_persistent,
          lost_words, lost_freed, lost_at_end, lost_busy)

@@ -288,6 +288,7 @@ std::optional<uint64_t> Office::last_sends(int to) {
 int Office::code_of(offpath_status_t status) { return offloader.errors().code_for(status); }
 
 bool Office::quiet() {
+  std::lock_guard lock(mutex_);
   return window_ == nullptr || offpath_window_flush_test(window_) != OFFPATH_IN_PROGRESS || broken();
 }
 

@@ -153,6 +153,7 @@ class Office {
   };
   struct Incoming {
     std::vector<Region> regions;
+    size_t past = 0;       // so many of them are of windows before
     uint64_t refused = 0;  // so long a message found no memory
     uint64_t held = 0;     // as its sender is told
     bool holds = false;    // something was held
@@ -207,6 +208,7 @@ class Office {
   uint64_t losses_ = 0;
   std::unique_ptr<Comeback> comeback_;
   bool has_opened_ = false;
+  bool cannot_open_ = false;  // though its service lives
   Opened own_opened_;
   int others_opened_ = 0;
   std::vector<Past> past_;

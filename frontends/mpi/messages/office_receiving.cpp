@@ -43,10 +43,11 @@ bool Office::was_taken(const Ticket& ticket) {
 void Office::release(const Ticket& ticket) {
   const auto from = static_cast<int>(ticket.sender);
   std::lock_guard lock(mutex_);
-  std::vector<Region>& regions = incoming_[from].regions;
-  RingReleaser& released = regions[ticket.region - 1].released;
-  // The sender asks for no more room in a region that was replaced.
-  if (!released.release(ticket.begin, ticket.end) || ticket.region != regions.size()) return;
+  Incoming& in = incoming_[from];
+  RingReleaser& released = in.regions[ticket.region - 1].released;
+  // The sender asks for no more room in a region that was replaced, or is of a window before.
+  const bool is_used = ticket.region == in.regions.size() && ticket.region > in.past;
+  if (!released.release(ticket.begin, ticket.end) || !is_used) return;
   const uint64_t word = ticket.region << kPositionBits | released.taken();
   put(from, offsetof(Entry, taken), &word, sizeof(word));  // where that fails the sender will not send any more either
 }
@@ -95,8 +96,9 @@ void Office::consider(int from) {
   const uint64_t wish = __atomic_load_n(&table_.load()[from].wish, __ATOMIC_ACQUIRE);
   if (wish == 0 || wish >= kPositions) return;
   std::lock_guard lock(mutex_);
+  if (tables_[static_cast<size_t>(from)] == 0) return;  // after a loss: later it may be told of room
   Incoming& in = incoming_[from];
-  const bool fits = !in.regions.empty() && ring_bytes(wish) <= in.regions.back().bytes;
+  const bool fits = in.regions.size() > in.past && ring_bytes(wish) <= in.regions.back().bytes;
   if (fits || (in.refused != 0 && wish >= in.refused)) return;
   if (!grant(from, in, wish)) in.refused = wish;
 }

@@ -18,7 +18,7 @@ void Office::come_back() {
     has_lost_.store(true, std::memory_order_release);
     const offpath_status_t status = job.go_on();
     if (status == OFFPATH_IN_PROGRESS) return;
-    comeback.say(status == OFFPATH_OK && window_ != nullptr ? job.session() : nullptr, session_);
+    comeback.say(status == OFFPATH_OK && !cannot_open_ ? job.session() : nullptr, session_);
   }
   if (comeback.refused() || !comeback.decided()) return;  // who refuses says so for good
   if (!has_opened_) {
@@ -40,10 +40,14 @@ void Office::open_again() {
   ServiceTeam::count_up(team_id_);
   std::fill(tables_.begin(), tables_.end(), 0);
   for (auto& [to, out] : outgoing_) out.forget_region();
-  for (auto& [from, in] : incoming_) in.refused = 0;
+  for (auto& [from, in] : incoming_) {
+    in.past = in.regions.size();
+    in.refused = 0;
+  }
   staging_bytes_.store(0, std::memory_order_relaxed);
   own_opened_ = {};
-  open_own(comeback_->session(), comeback_->addresses(), &own_opened_.table);
+  const bool made = open_own(comeback_->session(), comeback_->addresses(), &own_opened_.table);
+  cannot_open_ = !made && offpath_session_alive(session_) != 0;  // else that is the next loss
 }
 
 void Office::take_opened() {
