@@ -2,6 +2,17 @@
 #include "mpi/lanes/comeback.hpp"
 
 namespace offpath::mpi {
+namespace {
+
+// A process that is killed closes its sockets one by one, and may have to wait for a core meanwhile.
+constexpr std::chrono::milliseconds kMoment{200};
+
+}  // namespace
+
+bool Comeback::may_stay() {
+  if (!since_) since_ = Clock::now();
+  return has_another_ || Clock::now() - *since_ > kMoment;
+}
 
 void Comeback::note(const Where& where, int source) {
   addresses_.resize(static_cast<size_t>(seat_.size));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How the ranks of a lane agree that it goes on with services after a loss: each says once, to every other, where it can be
 // reached now, or that it has no service any more. Then the lane is native for good. So it is where no rank has another service
-// than before: then services have lost each other, and would again.
+// than before: then services have lost each other, and would again. A service that dies is missed by the others a moment before its
+// own ranks see it, so who keeps its service does not say so at once.
 //
 // Threads: under the offloader's lock.
 #pragma once
@@ -12,18 +13,24 @@
 
 #include <offpath/offpath.h>
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace offpath::mpi {
 
 class Comeback {
  public:
+  using Clock = std::chrono::steady_clock;
+
   // `loss`: of the lane, from 0.
   Comeback(const Seat& seat, uint64_t loss) : seat_(seat), tag_(loss_tag(loss, 1)) {}
 
   // Receives what has arrived. May throw bad_alloc.
   void listen();
+  // Whether this rank, whose service lives, may say so. From its first call on it takes a moment, unless another rank has gone on.
+  bool may_stay();
   // This rank's session from now on, and the one before; nullptr: there is none. Once. May throw bad_alloc.
   void say(offpath_session_t* session, const offpath_session_t* before);
 
@@ -54,6 +61,7 @@ class Comeback {
   Where own_;
   offpath_session_t* session_ = nullptr;
   std::vector<attach::Address> addresses_;
+  std::optional<Clock::time_point> since_;  // it could have been said
 };
 
 }  // namespace offpath::mpi

@@ -122,7 +122,7 @@ class Lane {
   bool waits_for_service(uint64_t sequence) const { return phase_ == Phase::settled && sequence >= loss_->cut.next(); }
   bool is_agreed() const { return phase_ == Phase::settled || phase_ == Phase::host; }
   Word own_word() const;
-  // When all words have come.
+  // When nothing comes after it.
   void report_loss() const;
   // Whether later operations have to wait for this one, because all ranks post and issue them in the same order.
   bool holds_up(const PostedCall& operation) const;

@@ -25,9 +25,11 @@ void Lane::respond() {
   if (phase_ == Phase::cutting) {
     if (shares_ > 0 && cut.late(Cut::Clock::now(), job.settings().loss_timeout)) cut.give_up();
     if (cut.decided()) phase_ = Phase::settled;
-    if (phase_ != Phase::cutting || cut.given_up()) report_loss();
   }
-  if (cut.given_up()) phase_ = Phase::dead;
+  if (cut.given_up() && phase_ != Phase::dead) {
+    report_loss();
+    phase_ = Phase::dead;
+  }
   if (is_agreed()) loss_->comeback.listen();
   if (phase_ == Phase::settled) come_back();
 }
@@ -39,7 +41,10 @@ void Lane::say_where() {
   // Only when it has been asked for all that is before it, as all later operations go to the next team.
   if (next_sequence_ < loss_->cut.next()) return;
   const offpath_status_t status = job.go_on();
-  if (status != OFFPATH_IN_PROGRESS) comeback.say(status == OFFPATH_OK ? job.session() : nullptr, service_->session());
+  if (status == OFFPATH_IN_PROGRESS) return;
+  offpath_session_t* const now = status == OFFPATH_OK ? job.session() : nullptr;
+  const bool nobody_has_lost_its = now == service_->session() && loss_->cut.heard().own_lost == 0;
+  if (!nobody_has_lost_its || comeback.may_stay()) comeback.say(now, service_->session());
 }
 
 void Lane::come_back() {
@@ -50,6 +55,7 @@ void Lane::come_back() {
            !waits_for_service(each->sequence);
   };
   if (comeback.said() && (comeback.refused() || service_->lost_process())) {
+    report_loss();
     phase_ = Phase::host;
   } else if (comeback.decided() && std::none_of(operations_.begin(), operations_.end(), is_behind)) {
     go_on();

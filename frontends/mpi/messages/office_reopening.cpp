@@ -18,7 +18,9 @@ void Office::come_back() {
     has_lost_.store(true, std::memory_order_release);
     const offpath_status_t status = job.go_on();
     if (status == OFFPATH_IN_PROGRESS) return;
-    comeback.say(status == OFFPATH_OK && !cannot_open_ ? job.session() : nullptr, session_);
+    offpath_session_t* const now = status == OFFPATH_OK && !cannot_open_ ? job.session() : nullptr;
+    if (now == session_ && !comeback.may_stay()) return;
+    comeback.say(now, session_);
   }
   if (comeback.refused() || !comeback.decided()) return;  // who refuses says so for good
   if (!has_opened_) {
