@@ -224,6 +224,27 @@ def lost_blocked(s):
         check("failed 0" in other.out and len(other.warnings()) == 1, str(other))
 
 
+def lost_unused(s):
+    """A rank that has not used a communicator answers there, too. Nobody gives up within this test."""
+    ready, go, posted, killed = (f"{s.folder}/{name}" for name in ("ready", "go", "posted", "killed"))
+    changes = {**FORCED, "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
+    process = s.launch([s.program("lost_unused"), s.folder], 4, changes, s.library)
+    try:
+        wait_for(ready)
+        (service,) = s.service_pids()
+        os.kill(service, signal.SIGSTOP)
+        wait_until(lambda: all_stopped(service), f"all threads of {service} are stopped")
+        open(go, "w").close()
+        wait_for(posted)
+        os.kill(service, signal.SIGKILL)
+        wait_until(lambda: service not in s.service_pids(), f"{service} is gone")
+        open(killed, "w").close()
+        other = s.collect(process)
+    finally:
+        end_group(process)
+    check(other.status == 0 and "without a part: ok" in other.out, str(other))
+
+
 KINDS = "ialltoall,iallreduce,ibcast,isend,issend,probe"
 
 
@@ -262,6 +283,6 @@ def lost_random_long(s):
     killed_at_random(s, range(6, 156))
 
 
-CASES = (lost_blocked, lost_again, lost_again_asking, lost_random, lost_random_long,
+CASES = (lost_blocked, lost_unused, lost_again, lost_again_asking, lost_random, lost_random_long,
          lost_idle, lost_begun, lost_twice, parted, starved, lost_in_place, lost_kinds, lost_pairs, lost_persistent,
          lost_words, lost_freed, lost_at_end, lost_busy)

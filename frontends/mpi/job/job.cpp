@@ -176,15 +176,15 @@ void Job::report_lost_service() {
   const std::lock_guard lock(loss_mutex_);
   if (member_.alive() || std::exchange(lost_, session()) == session()) return;
   loss_ = member_.loss();
-  if (member_.nodes().leads(rank())) warn_of_loss(member_.may_go_on());
+  if (member_.nodes().leads(rank())) warn_of_loss(member_.may_go_on() ? kGoesOn : kAllNative);
 }
 
-void Job::report_parting(const attach::Parting& parting, bool says) {
+void Job::report_parting(const attach::Parting& parting, bool says, const char* meaning) {
   const std::lock_guard lock(loss_mutex_);
   if (!loss_.problem.empty()) return;
   const auto host = [this](uint32_t rank) { return member_.nodes().host_of(static_cast<int>(rank)); };
   loss_ = attach::parting_of(host(parting.here), host(parting.there), parting.silence_ms);
-  if (says) warn_of_loss(false);
+  if (says) warn_of_loss(meaning);
 }
 
 attach::Loss Job::loss() const {
@@ -192,9 +192,8 @@ attach::Loss Job::loss() const {
   return loss_;
 }
 
-void Job::warn_of_loss(bool goes_on) const {
-  say(settings_, LogLevel::warn, "%s (what was under way is done again, and %s; windows are served by the ranks). %s",
-      loss_.problem.c_str(), goes_on ? "another service takes its place" : "all is native now", loss_.cure.c_str());
+void Job::warn_of_loss(const char* meaning) const {
+  say(settings_, LogLevel::warn, "%s (%s). %s", loss_.problem.c_str(), meaning, loss_.cure.c_str());
 }
 
 offpath_status_t Job::go_on() {

@@ -37,6 +37,13 @@ class Job {
     bool moves;        // whatever the program blocks in, operations that are held back are moved on (lanes/mover.hpp)
   };
 
+  // What a loss means.
+  static constexpr const char* kAllNative =
+      "what was under way is done again, and all is native now; windows are served by the ranks";
+  static constexpr const char* kGoesOn =
+      "what was under way is done again, and another service takes its place; windows are served by the ranks";
+  static constexpr const char* kWindowsOnly = "windows are served by the ranks now";
+
   // Right after native MPI_Init: agrees on everything and attaches. Collective. False: everything stays native.
   bool start(Equipment own);
   // What is built on it is there, too: calls are offloaded from here on, until the other one.
@@ -91,8 +98,8 @@ class Job {
   void look_for_starvation() {
     if (offpath_session_starved_ns(session()) != 0) warn_of_starvation();
   }
-  // One of two services that have lost each other, as a rank has told; `says`: this rank is the one to warn.
-  void report_parting(const attach::Parting& parting, bool says);
+  // One of two services that have lost each other, as a rank has told; `says`: this rank is the one to warn, of what it means.
+  void report_parting(const attach::Parting& parting, bool says, const char* meaning = kAllNative);
   // The last one that this process knows of.
   attach::Loss loss() const;
   policy::Ledger& ledger() { return ledger_; }
@@ -106,7 +113,7 @@ class Job {
   bool apply_policy(const Opening& opening, const policy::Network& network);
   void adjust_to_network(const Opening& opening);
   bool stay_native(LogLevel level, const std::string& reason);
-  void warn_of_loss(bool goes_on) const;
+  void warn_of_loss(const char* meaning) const;
   void warn_of_starvation();
 
   std::atomic<bool> active_{false};

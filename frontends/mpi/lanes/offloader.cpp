@@ -166,13 +166,16 @@ bool Offloader::is_look_late() const {
   return base::clock_ns(CLOCK_MONOTONIC_COARSE) - looked_ns_.load(std::memory_order_relaxed) >= kLookNs;
 }
 
-// Also lanes whose operations have all ended here: others may still be at them, and wait for this rank's word.
+// Also lanes whose operations have all ended here, or have not begun: others may be at them, and wait for this rank's word.
 void Offloader::look() {
   for (const Also& also : also_) also.look();
   if (!is_look_late()) return;
   looked_ns_.store(base::clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
   for (const auto& lane : lanes_) {
-    if (lane->in_use()) lane->check();
+    if (lane->in_use())
+      lane->check();
+    else
+      lane->respond();
   }
 }
 

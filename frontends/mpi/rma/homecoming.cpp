@@ -84,7 +84,7 @@ void Homecoming::say_holds() {
 
 void Homecoming::say_why() const {
   if (!team_.alive()) return job.report_lost_service();
-  if (const Parting parting = team_.parting()) job.report_parting(parting, true);
+  if (const Parting parting = team_.parting()) job.report_parting(parting, true, Job::kWindowsOnly);
 }
 
 // False: there is no memory for them.

@@ -246,7 +246,7 @@ int OffloadedWindow::flush_local(int target) {
 int OffloadedWindow::code_of(offpath_status_t status) const {
   if (status == OFFPATH_OK) return MPI_SUCCESS;
   if (!team_.service->alive()) job.report_lost_service();
-  if (const Parting parting = team_.service->parting()) job.report_parting(parting, true);
+  if (const Parting parting = team_.service->parting()) job.report_parting(parting, true, Job::kWindowsOnly);
   return offloader.errors().code_for(status);
 }
 
