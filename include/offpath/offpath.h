@@ -674,6 +674,60 @@ typedef struct offpath_task_outcome {
  * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no task, unknown struct_bytes) · OFFPATH_ERR_STATE (not finished) */
 offpath_status_t offpath_task_result(offpath_op_t* op, offpath_task_result_t* result);
 
+/* ---- files ---------------------------------------------------------------------------------------------------- */
+
+/* Transfers between memory and a file that the program has open, done by the service: operations of the session, which are tested,
+ * waited for, described, timed and freed as all are, and may come after others. The service opens nothing: it is handed a descriptor,
+ * which it uses as this process could. Written bytes are where those of pwrite() are: seen by everybody on this machine when the
+ * operation is done, and on the disk after fsync() of any descriptor of the file.
+ *
+ * Order    Transfers may take effect in any order. Of two that overlap, of which one writes, the later one comes after the other.
+ * Failure  What the file system refuses: OFFPATH_ERR_FILE, and offpath_file_result says why. Any part may have been done; it may be
+ *          done again.
+ * Loss     When the service is lost a transfer may have been done in part. It writes nothing any more: do it again by other means.
+ */
+typedef struct offpath_file offpath_file_t;
+
+/* Hands a descriptor of a plain file over, opened without O_APPEND and O_DIRECT. It may be closed afterwards.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no plain file) · OFFPATH_ERR_STATE (the service is on another machine) ·
+ *           OFFPATH_ERR_NO_MEMORY (1024 files of a session are open, or the service has no descriptor left) · OFFPATH_ERR_SERVICE_LOST
+ * Ownership freed by offpath_file_close, before the session is detached. Blocking until the service has it. */
+offpath_status_t offpath_file_open(offpath_session_t* session, int descriptor, offpath_file_t** file,
+                                   offpath_error_t* error);
+
+/* The service lets go of the file; NULL is allowed. Transfers in progress go on. Never blocks. */
+void offpath_file_close(offpath_file_t* file);
+
+typedef struct offpath_file_params {
+  uint32_t struct_bytes; /* sizeof(offpath_file_transfer_t) */
+  uint32_t flags;        /* 0 */
+  offpath_block_t
+      memory; /* where the bytes come from, or go (peer and tag 0); it is the operation's until that is done */
+  uint64_t offset_bytes;           /* in the file: of the first element */
+  uint64_t skip_bytes;             /* data bytes of the elements that come before the first byte of the transfer */
+  const offpath_layout_t* layouts; /* of memory and file; ranges of a file's ascend, and lie within its extent */
+  offpath_op_t* const* after;      /* operations of this session, not freed yet; finished ones are allowed */
+  uint32_t layouts_count;          /* at most 2 */
+  uint32_t layout;                 /* of the file; 0: contiguous; k: layouts[k - 1] */
+  uint32_t after_count;            /* at most OFFPATH_TASK_AFTER_MAX */
+  uint32_t reserved;               /* 0 */
+} offpath_file_transfer_t;
+
+/* Write memory to the file, and read the file into memory: as many bytes as the memory has, a read no more than the file has.
+ * Returns   the common ones of operations: OFFPATH_ERR_ARGUMENT also for offsets that no file can have. */
+offpath_status_t offpath_file_write(offpath_file_t* file, const offpath_file_transfer_t* transfer, offpath_op_t** op);
+offpath_status_t offpath_file_read(offpath_file_t* file, const offpath_file_transfer_t* transfer, offpath_op_t** op);
+
+typedef struct offpath_file_outcome {
+  uint32_t struct_bytes; /* in: sizeof(offpath_file_result_t) */
+  int32_t system_error;  /* of a transfer that the file system refused: as errno has it; else 0 */
+  uint64_t bytes;        /* moved: fewer than asked for where a read came to the end of the file; 0 of a failed one */
+} offpath_file_result_t;
+
+/* About a finished transfer. Never blocks.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no transfer, unknown struct_bytes) · OFFPATH_ERR_STATE (not finished) */
+offpath_status_t offpath_file_result(offpath_op_t* op, offpath_file_result_t* result);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

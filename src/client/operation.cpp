@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kSpareBytes = 4096;  // longest record whose memory is kept
 
 bool of_executors(const offpath_op& op) { return does(op.kind, layout::kHasResult); }
+bool of_file(const offpath_op& op) { return op.kind == OpKind::file_write || op.kind == OpKind::file_read; }
 }  // namespace
 
 void offpath_op::copy_own_blocks() {
@@ -43,7 +44,7 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
     if (hopeless(op)) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
-  if (of_executors(op) || op.kind == OpKind::gate) {
+  if (of_executors(op) || of_file(op) || op.kind == OpKind::gate) {
     if (lost && op.kind == OpKind::task && tasks_go_on()) return post_again(std::move(owned), out);
     if (lost) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
@@ -210,7 +211,7 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
   bool begun = false;
   if (op.in_sequence() && op.slot != offpath_op::kQueued) {
     begun = op.sequence < team_record(*op.team).started.load(std::memory_order_acquire);
-  } else if ((op.kind == OpKind::remote || op.kind == OpKind::task) && op.slot != offpath_op::kQueued) {
+  } else if ((op.kind == OpKind::remote || op.kind == OpKind::task || of_file(op)) && op.slot != offpath_op::kQueued) {
     begun = state == static_cast<uint32_t>(SlotState::active);
   }
   finish(op, begun ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_ERR_NOT_STARTED);
@@ -240,6 +241,7 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   if (op.handed_on) successor->forget(op);
   if (op.slot != offpath_op::kQueued) {
     if (of_executors(op) && !op.handed_on) take_result(op);
+    if (of_file(op)) take_file_result(op);
     arena.release(op.record_offset, op.record.size());
     if (op.kind == OpKind::remote) op.window->note_end(op, status);
     slot(op.slot).state.store(static_cast<uint32_t>(SlotState::free), std::memory_order_relaxed);

@@ -31,6 +31,8 @@ void append(char* text, size_t capacity, const char* format, ...) {
 void describe_active(const offpath_op& op, char* text, size_t capacity) {
   if (op.kind == layout::OpKind::remote) return append(text, capacity, "waits for rank %u", op.target);
   if (op.kind == layout::OpKind::task) return append(text, capacity, "runs, or waits for an executor");
+  if (op.kind == layout::OpKind::file_write || op.kind == layout::OpKind::file_read)
+    return append(text, capacity, "moves %llu bytes", static_cast<unsigned long long>(op.bytes));
   const Slot& entry = op.session->slot(op.slot);
   const uint32_t steps = entry.steps_left.load(std::memory_order_relaxed);
   const uint32_t exports = entry.exports_left.load(std::memory_order_relaxed);
@@ -145,7 +147,7 @@ void offpath_op_describe(offpath_op_t* op, char* text, size_t capacity) {
   } else if (op->slot == offpath_op::kQueued) {
     append(text, capacity, "waits for room in the session segment");
   } else if (op->session->slot(op->slot).state.load() == static_cast<uint32_t>(SlotState::posted)) {
-    const bool after = op->kind == layout::OpKind::task;
+    const bool after = does(op->kind, layout::kNamesAfter);
     append(text, capacity,
            after ? "waits for what it comes after, or the service" : "waits for the service to begin it");
   } else {

@@ -48,7 +48,8 @@ struct offpath_op {
   const char* name = "";  // for a person
   uint64_t sequence = 0;
   uint32_t target = 0;              // one-sided
-  uint64_t address = 0, bytes = 0;  // memory to attach or detach
+  uint64_t address = 0, bytes = 0;  // memory to attach or detach; bytes of a transfer of a file, which are moved
+  int32_t system_error = 0;         // of such a transfer
   // What goes into the segment: a collective's or program's record and its counters by member (Slot::open) behind it,
   // or a one-sided operation's record.
   std::vector<uint8_t> record;
@@ -131,6 +132,11 @@ struct offpath_window {
   uint64_t completed() const;
 };
 
+struct offpath_file {
+  offpath_session* session = nullptr;
+  uint32_t number = 0;
+};
+
 struct offpath_function {
   const offpath_session* session = nullptr;
   uint32_t number = 0;            // of the service; after its loss of nobody
@@ -195,6 +201,7 @@ struct offpath_session {
   void name_after(offpath_op& op);
   static void release_after(offpath_op& op);
   void take_result(offpath_op& op) const;
+  void take_file_result(offpath_op& op) const;  // file.cpp
   // Whether there is, or may be, another session after a lost one; the first call sees to it.
   bool has_successor();
   // Whether a lost session's tasks may go on there.
@@ -243,6 +250,8 @@ struct offpath_session {
   offpath_team own;  // of operations that are no team's: this session alone
   std::vector<std::unique_ptr<offpath_function>> functions;
   uint64_t next_task = 0;
+  uint64_t next_transfer = 0;
+  std::vector<bool> file_numbers;                         // that are taken
   std::unique_ptr<offpath::client::Notifier> notifier;    // made when somebody wants it
   std::unique_ptr<offpath::client::Submitter> submitter;  // made when an operation waits in the queue
   std::unique_ptr<offpath::client::Successor> successor;  // made when tasks are left behind

@@ -32,6 +32,7 @@ void Local::begin(Operation& operation, uint32_t index) {
     }
   }
   if (!status.ok()) return s_.finish_step(operation, index, status, 0);
+  work->in_file = step.source.file != 0 || step.target.file != 0;
   waiting_.push_back(work);
 }
 
@@ -61,6 +62,10 @@ bool Local::progress() {
       }
     } else {
       bytes = work->operand.memory != nullptr ? begin_reduce(work) : begin_copy(work);
+      if (bytes == 0 && work->in_file) {  // others need not wait for a disk
+        waiting_.push_back(work);
+        continue;
+      }
       if (bytes == 0) {
         waiting_.push_front(work);
         break;
@@ -87,8 +92,9 @@ uint64_t Local::begin_copy(const Work& work) {
   Operation& operation = *work->operation;
   const uint8_t* there = source.view(from, bytes);
   uint8_t* here = there == nullptr ? target.view(to, bytes) : nullptr;
-  Chunk* chunk = there == nullptr && here == nullptr ? s_.chunks.take() : nullptr;
-  if (there == nullptr && here == nullptr && chunk == nullptr) return 0;
+  const bool passes = there == nullptr && here == nullptr;
+  Chunk* chunk = !passes ? nullptr : work->in_file ? s_.chunks.take_for_file() : s_.chunks.take();
+  if (passes && chunk == nullptr) return 0;
   work->offset += bytes;
   ++work->in_flight;
   if (there != nullptr) return write_copy(operation, work, offset, bytes, there, nullptr), bytes;

@@ -14,7 +14,12 @@ using wire::Kind;
 using wire::Message;
 
 Status Operation::resolve(const Place& place, Location& out) const {
-  const std::shared_ptr<memory::Port>& memory = graph.memory != nullptr ? graph.memory : team->memory;
+  if (place.file > graph.files.size()) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "a block names file %u of %zu", place.file, graph.files.size());
+  }
+  const std::shared_ptr<memory::Port>& memory = place.file != 0           ? graph.files[place.file - 1]
+                                                : graph.memory != nullptr ? graph.memory
+                                                                          : team->memory;
   if (place.layout == kClient) {
     out = {memory, place.base + place.offset};
   } else if (place.layout == kScratch) {

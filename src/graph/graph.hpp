@@ -2,7 +2,7 @@
 // Graph: what one operation of one rank is to the engine. Pure data, made by an expansion (ops/), run by an engine
 // (engine/) and priced by the planner (model/).
 //
-//   copy    bytes from `source` to `target`, both of this member
+//   copy    bytes from `source` to `target`, both of this member: its memory, or files
 //   pull    up to `bytes` bytes of what member `peer` exports to this one under `tag`, into `target`. With 0 bytes it
 //           moves nothing and is done when the peer's export is handed out: a notification.
 //   reduce  target = source ∘ operand, element by element, with the graph's reduction. The target may be one of them.
@@ -36,13 +36,14 @@ inline constexpr uint32_t kScratch = UINT32_MAX - 1;  // Place::layout: scratch 
 
 // Where bytes of an operation lie: byte `offset` of the block that begins at `base`. kClient: base is a client address.
 // kScratch: base is an offset into the scratch that the engine provides. Else the block lies at client address `base`
-// as graph.layouts[layout] says.
+// as graph.layouts[layout] says. With a `file` the same in graph.files[file - 1], where addresses are offsets.
 struct Place {
   uint64_t base = 0;
   uint64_t offset = 0;
   uint32_t layout = kClient;
+  uint32_t file = 0;
 
-  Place plus(uint64_t bytes) const { return {base, offset + bytes, layout}; }
+  Place plus(uint64_t bytes) const { return {base, offset + bytes, layout, file}; }
   bool operator==(const Place&) const = default;
 };
 
@@ -191,8 +192,9 @@ class Graph {
   std::vector<Layout> layouts;
   kernels::Reduction reduction;  // without an operator: what is moved are such elements, where that is known
   uint64_t scratch_bytes = 0;
-  std::shared_ptr<memory::Port> scratch;  // where kScratch is; null: the engine provides it
-  std::shared_ptr<memory::Port> memory;   // where all else is; null: the member's
+  std::shared_ptr<memory::Port> scratch;             // where kScratch is; null: the engine provides it
+  std::shared_ptr<memory::Port> memory;              // where all else is; null: the member's
+  std::vector<std::shared_ptr<memory::Port>> files;  // that places name
   // What the operation ends with when a pull brings fewer bytes than it should, or more; what came is handed on all the
   // same. OFFPATH_OK: blocks may be shorter.
   offpath_status_t shortfall = OFFPATH_OK;

@@ -76,6 +76,7 @@ void leave_signals_to_the_program() {
   for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU}) {
     signal(number, SIG_IGN);
   }
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not be so long is an error of the program's transfer
 }
 
 // What runs that were killed on this node have left in working directories. Nobody waits for it: the file systems that those

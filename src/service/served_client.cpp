@@ -61,7 +61,8 @@ bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target
   if (is_held_[*index]) return true;                 // behind a gate: it was taken before
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
   if (counted(kind) == Counted::yes) in_flight_.begin(*index, InFlight::now_ns());
-  if (counted(kind) == Counted::yes && kind != OpKind::task && !order_.is_under_way(*index)) order_.begin_other(*index);
+  const bool is_in_order = counted(kind) == Counted::yes && !does(kind, session::kNamesAfter);
+  if (is_in_order && !order_.is_under_way(*index)) order_.begin_other(*index);
   if (!hold(kind, *index)) {
     begin(kind, *index);
   } else if (reflection_ != nullptr) {
@@ -127,6 +128,15 @@ Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
     case OpKind::task_cancel:
       cancel_task(slot);
       return {};
+    case OpKind::file_open:
+      return open_file(index, slot);
+    case OpKind::file_close:
+      files_.erase(static_cast<uint32_t>(slot.address));
+      return {};
+    case OpKind::file_write:
+      return ask_transfer(index, slot, ops::FileWay::write);
+    case OpKind::file_read:
+      return ask_transfer(index, slot, ops::FileWay::read);
     case OpKind::gate:  // of no team that there is
     case OpKind::none:
       break;

@@ -6,8 +6,11 @@
 #include "base/clock.hpp"
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
+#include "files/transfer.hpp"
 #include "memory/aliases.hpp"
+#include "memory/file.hpp"
 #include "ops/collectives/kept_graphs.hpp"
+#include "ops/files/transfer.hpp"
 #include "ops/onesided/target.hpp"
 #include "service/completion_count.hpp"
 #include "service/in_flight.hpp"
@@ -29,10 +32,12 @@ class ServedClient {
   ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket, session::SegmentView view,
                const session::ServiceId& service, std::shared_ptr<memory::Aliases> aliases,
                std::unique_ptr<Reflection> reflection = nullptr);
-  // Before anything is taken from it. `tasks`, `balancer`: those of that worker.
-  void use(Tasks& tasks, Balancer& balancer, uint32_t worker, std::shared_ptr<memory::Port> memory) {
+  // Before anything is taken from it. `tasks`, `balancer`, `file_threads`: those of that worker.
+  void use(Tasks& tasks, Balancer& balancer, memory::FileThreads& file_threads, uint32_t worker,
+           std::shared_ptr<memory::Port> memory) {
     tasks_ = &tasks;
     balancer_ = &balancer;
+    file_threads_ = &file_threads;
     worker_ = worker;
     memory_ = std::move(memory);
   }
@@ -49,6 +54,9 @@ class ServedClient {
   // Takes one submission, if any, and carries it out on the engine. Windows are opened in `target`: both are the
   // worker's, and stay.
   bool take_submission(engine::Engine& engine, ops::onesided::Target& target);
+
+  // A descriptor has come for one of its files; none: this process could not take it.
+  void take_file(uint32_t number, base::Fd descriptor);
 
   // Something has happened that it may wait for.
   void tell() { view_.tell(); }
@@ -114,7 +122,19 @@ class ServedClient {
     std::shared_ptr<Operations> operations;
     uint64_t number = 0;
   };
-  static constexpr uint64_t kRemoteContext = uint64_t{1} << 32;  // the rest is the slot's index
+  // Of a context the rest is the slot's index.
+  static constexpr uint64_t kRemoteContext = uint64_t{1} << 32;
+  static constexpr uint64_t kFileContext = uint64_t{1} << 34;  // 33: Balancer::kContext
+  using Descriptor = std::shared_ptr<const base::Fd>;
+  // A transfer of a file that was asked for, and one under way.
+  struct AskedTransfer {
+    ops::FileWay way;
+    files::Transfer transfer;
+  };
+  struct BegunTransfer {
+    uint64_t bytes = 0;
+    std::shared_ptr<memory::FileError> error;
+  };
 
   void take_aliases();
   void show_memory_use();
@@ -152,10 +172,21 @@ class ServedClient {
   base::Status register_function(uint32_t index, const session::Slot& slot);
   base::Status begin_task(uint32_t index, const session::Slot& slot);
   base::Status start_task(uint32_t index, tasks::Task task);
+  // What it comes after has ended.
+  void decide_task(const tasks::Order::Decided& decided);
+  void decide_transfer(const tasks::Order::Decided& decided);
   void cancel_task(const session::Slot& slot);
   void show_task_end(uint32_t index, const TaskEnd& end);
   // Tasks that come after it go on, or fail.
   void note_end(uint32_t index, bool well);
+
+  // served_files.cpp
+  base::Status open_file(uint32_t index, const session::Slot& slot);
+  base::Status adopt_file(uint32_t number, base::Fd descriptor);
+  base::Status ask_transfer(uint32_t index, const session::Slot& slot, ops::FileWay way);
+  base::Status begin_transfer(uint32_t index, AskedTransfer asked);
+  void finish_transfer(uint32_t index, const base::Status& status);
+  base::Result<engine::TeamHandle> own_team();
 
   // served_gates.cpp
   // Whether it is a gate, or has to wait for one.
@@ -191,8 +222,16 @@ class ServedClient {
   std::shared_ptr<memory::Port> memory_;
   tasks::Order order_{session::kSlotCount};
   std::unordered_map<uint32_t, tasks::Task> waiting_tasks_;  // by slot
-  std::vector<uint64_t> task_numbers_;                       // by slot: of the task that was there last
-  std::vector<tasks::Order::Decided> decided_;               // not acted upon yet
+  memory::FileThreads* file_threads_ = nullptr;
+  std::unordered_map<uint32_t, Descriptor> files_;                 // by number
+  std::unordered_map<uint32_t, base::Fd> passed_files_;            // likewise; have come, and are not opened yet
+  std::unordered_map<uint32_t, uint32_t> awaited_files_;           // likewise: the slots of those that have not come
+  std::unordered_map<uint32_t, AskedTransfer> waiting_transfers_;  // by slot
+  std::unordered_map<uint32_t, BegunTransfer> transfers_;          // likewise
+  engine::TeamHandle own_team_ = 0;                                // of the client alone; 0: not needed so far
+  uint64_t next_transfer_ = 0;
+  std::vector<uint64_t> task_numbers_;          // by slot: of the task that was there last
+  std::vector<tasks::Order::Decided> decided_;  // not acted upon yet
   bool settling_ = false;
   std::unordered_map<uint32_t, uint64_t> gates_;  // slots of those that wait: their team's record
   std::vector<uint64_t> released_;                // teams whose first gate is open

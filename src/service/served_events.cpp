@@ -76,7 +76,9 @@ void ServedClient::on_finished(uint64_t context, const Status& status) {
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
   const auto index = static_cast<uint32_t>(context);
-  (context & kRemoteContext) != 0 ? finish_remote(index, status) : finish(index, status.code());
+  if ((context & kRemoteContext) != 0) return finish_remote(index, status);
+  if ((context & kFileContext) != 0) return finish_transfer(index, status);
+  finish(index, status.code());
 }
 
 void ServedClient::on_member_lost(uint64_t team_record, uint32_t rank, engine::Loss how) {

@@ -134,17 +134,20 @@ void ServedClient::note_end(uint32_t index, bool well) {
     const Order::Decided next = decided_.back();
     decided_.pop_back();
     open_gate(next.slot, next.may_begin);
-    const auto found = waiting_tasks_.find(next.slot);
-    if (found == waiting_tasks_.end()) continue;
-    tasks::Task task = std::move(found->second);
-    waiting_tasks_.erase(found);
-    const Status status = next.may_begin
-                              ? start_task(next.slot, std::move(task))
-                              : Status::error(OFFPATH_ERR_DEPENDENCE,
-                                              "an operation that the task comes after has failed, so it was not run");
-    if (!status.ok()) on_task_ended(next.slot, {status});
+    decide_task(next);
+    decide_transfer(next);
   }
   settling_ = false;
+}
+
+void ServedClient::decide_task(const Order::Decided& decided) {
+  auto waiting = waiting_tasks_.extract(decided.slot);
+  if (waiting.empty()) return;
+  const Status status = decided.may_begin
+                            ? start_task(decided.slot, std::move(waiting.mapped()))
+                            : Status::error(OFFPATH_ERR_DEPENDENCE,
+                                            "an operation that the task comes after has failed, so it was not run");
+  if (!status.ok()) on_task_ended(decided.slot, {status});
 }
 
 }  // namespace offpath::service

@@ -58,6 +58,8 @@ void ServedClient::show_operation(uint32_t index, session::OldestRecord& record)
       bytes = asked->wanted.bytes;
       standing = {base::Waits::answers, 1, {origin->target}};
     }
+  } else if (does(kind, session::kNamesAfter) && kind != session::OpKind::task) {
+    if (const auto transfer = files::decode(view_.record(slot)); transfer.ok()) bytes = transfer->memory.bytes;
   } else if (const auto team = teams_.find(slot.team); team != teams_.end()) {
     standing = engine_->standing(team->second.handle, slot.sequence);
     team_size = team->second.topology.size();

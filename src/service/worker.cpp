@@ -137,7 +137,7 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, const std::shared_
     ServedClient& added = **shared;
     const ClientId id = added.id();
     engine_->add_client(id, memory);
-    added.use(tasks_to_run_, balancer_, options_.engine.worker, memory);
+    added.use(tasks_to_run_, balancer_, file_threads_, options_.engine.worker, memory);
     clients_[id] = std::move(*shared);
     base::watch(clients_epoll_.get(), added.socket(), id);
     if (added.process() >= 0) base::watch(clients_epoll_.get(), added.process(), kProcessBit | id);

@@ -136,6 +136,8 @@ class Worker : public engine::Observer {
   std::atomic<bool> stopping_{false};
   pid_t thread_number_ = 0;
   std::thread thread_;
+  static constexpr uint32_t kFileThreads = 4;
+  memory::FileThreads file_threads_{kFileThreads};  // ends first: what they are at, they tell the engine
 };
 
 }  // namespace offpath::service

@@ -3,6 +3,7 @@
 #include "service/worker.hpp"
 
 #include "base/log.hpp"
+#include "base/passing.hpp"
 #include "session/link.hpp"
 
 #include <sys/socket.h>
@@ -16,10 +17,14 @@ using engine::ClientId;
 void Worker::read_socket(ClientId id) {
   ServedClient* const client = served(id);
   if (client == nullptr) return;
-  uint8_t byte = 0;
-  const ssize_t got = recv(client->socket(), &byte, 1, MSG_DONTWAIT);
+  session::FileMessage message{};
+  base::Fd passed;
+  const ssize_t got =
+      base::receive_passing(client->socket(), &message, sizeof(message), {&passed, 1}, MSG_DONTWAIT).bytes;
+  const uint8_t byte = message.word;
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got == 1 && byte == session::kDoorbell) return;
+  if (got == sizeof(message) && byte == session::kFile) return client->take_file(message.number, std::move(passed));
   take_submissions();
   const Departure how = got != 1                         ? Departure::died
                         : byte == session::kDetach       ? Departure::detached

@@ -23,7 +23,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 16;
+inline constexpr uint32_t kVersion = 17;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -36,10 +36,11 @@ enum class OpKind : uint32_t {
 #include <offpath/words/op_kinds.def>
 };
 // What is so of kinds of operations.
-inline constexpr uint8_t kAside = 1;       // no operation to whoever reads the counters: teams, windows, functions
-inline constexpr uint8_t kGoesOn = 2;      // once begun well, it ends later
-inline constexpr uint8_t kInSequence = 4;  // it has a number of its team
-inline constexpr uint8_t kHasResult = 8;   // its record begins with a ResultRecord (tasks/record.hpp)
+inline constexpr uint8_t kAside = 1;        // no operation to whoever reads the counters: teams, windows, functions
+inline constexpr uint8_t kGoesOn = 2;       // once begun well, it ends later
+inline constexpr uint8_t kInSequence = 4;   // it has a number of its team
+inline constexpr uint8_t kHasResult = 8;    // its record begins with a ResultRecord (tasks/record.hpp)
+inline constexpr uint8_t kNamesAfter = 16;  // its record says what it comes after
 // Of a kind that somebody else has written, too.
 constexpr bool does(OpKind kind, uint8_t what) {
   switch (kind) {

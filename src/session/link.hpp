@@ -3,7 +3,8 @@
 // session segment's descriptor), doorbells, and by its closing the news of the other side's death. Path sockets, not
 // abstract ones: host and DPU may be in different network namespaces.
 //
-//   client -> service   AttachRequest + segment descriptor;  one byte kDoorbell;  one byte kDetach
+//   client -> service   AttachRequest + segment descriptor;  one byte kDoorbell;  one byte kDetach;
+//                       FileMessage + the file's descriptor, before the file is opened by a slot
 //   service -> client   AttachReply;  one byte kDetached
 //
 // A process that wants to watch sends an AttachRequest of the kind observe, with neither segment nor token, and gets an
@@ -24,10 +25,11 @@
 
 namespace offpath::session {
 
-inline constexpr uint32_t kLinkVersion = 4;
+inline constexpr uint32_t kLinkVersion = 5;
 inline constexpr uint8_t kDoorbell = 'd';
 inline constexpr uint8_t kDetach = 'q';
 inline constexpr uint8_t kDetached = 'Q';
+inline constexpr uint8_t kFile = 'f';          // the first byte of a FileMessage; to a service on this machine only
 inline constexpr uint8_t kHostIsLost = 'l';    // from an agent's door: the client may live, but cannot be served
 inline constexpr uint8_t kHostIsSilent = 's';  // the same, because its agent gives no sign of life
 
@@ -43,6 +45,14 @@ struct AttachRequest {
   uint32_t flags;  // attach: kNodeOnly; agent: which of its doors, 0 first
   uint32_t reserved;
 };
+
+// What follows the word of a message from a client, of which most have none.
+struct FileMessage {
+  uint8_t word;  // kFile
+  uint8_t reserved[3];
+  uint32_t number;  // of the client's files
+};
+static_assert(sizeof(FileMessage) == 8);
 
 inline constexpr uint32_t kServiceSharesCores = 1;
 inline constexpr uint32_t kServiceIsFar = 2;  // on another machine: it shares no memory with its clients

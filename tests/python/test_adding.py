@@ -146,11 +146,11 @@ def test_an_algorithm_with_a_new_name_is_a_row_more(scratch):
 
 def test_a_kind_of_operation_is_a_row_and_what_is_done(scratch):
     """And a row of the golden list. Who posts it and what of its memory is open are two files more."""
-    row = 'OFFPATH_OP_KIND(nap, 14, kAside, itself, "")\n'
+    row = 'OFFPATH_OP_KIND(nap, 19, kAside, itself, "")\n'
     append_after(scratch / WORDS / "op_kinds.def", "OFFPATH_OP_KIND(gate", row)
     service = scratch / "src/service/served_client.cpp"
     append_after(service, "    case OpKind::gate:", "    case OpKind::nap:\n")
-    replace(scratch / "tests/unit/session/layout_test.cpp", '{"gate", 13}', '{"gate", 13}, {"nap", 14}')
+    replace(scratch / "tests/unit/session/layout_test.cpp", '{"gate", 13}', '{"gate", 13}, {"nap", 19}')
     assert (touched(scratch), changed(scratch)[0]) == (3, 0)
     run_tests(scratch, "session_test", "Layout.*")
     run_tests(scratch, "service_test", "*")
@@ -160,19 +160,19 @@ def test_a_kind_of_operation_is_a_row_and_what_is_done(scratch):
 def test_a_counter_is_a_row_and_who_counts(scratch):
     """And what golden lists say of layouts."""
     row = 'OFFPATH_SERVICE_COUNTER(uint64_t, naps_count, reported, "naps_total", "Naps.")\n'
-    append_after(scratch / WORDS / "counters.def", "OFFPATH_SERVICE_COUNTER(uint64_t, sampled_left_bytes", row)
+    append_after(scratch / WORDS / "counters.def", "OFFPATH_SERVICE_COUNTER(uint64_t, file_bytes", row)
     append_after(
         scratch / "src/service/served_events.cpp",
         "void ServedClient::on_sampled",
         "  view_.header().naps_count.fetch_add(1, std::memory_order_relaxed);\n",
     )
     golden = scratch / "tests/unit/session/layout_test.cpp"
-    replace(golden, "saved_ns, 576", "saved_ns, 584")
-    replace(golden, "sizeof(offpath_session_counters_t), 216U", "sizeof(offpath_session_counters_t), 224U")
-    row = "  EXPECT_AT(SegmentHeader, naps_count, 576);\n"
-    append_after(golden, "  EXPECT_AT(SegmentHeader, sampled_left_bytes", row)
-    replace(scratch / "tests/packaging/abi.txt", "session_counters_t 216", "session_counters_t 224")
-    accept(scratch, "field offpath_session_counters_t.naps_count 216 8")
+    replace(golden, "saved_ns, 584", "saved_ns, 592")
+    replace(golden, "sizeof(offpath_session_counters_t), 224U", "sizeof(offpath_session_counters_t), 232U")
+    row = "  EXPECT_AT(SegmentHeader, naps_count, 584);\n"
+    append_after(golden, "  EXPECT_AT(SegmentHeader, file_bytes", row)
+    replace(scratch / "tests/packaging/abi.txt", "session_counters_t 224", "session_counters_t 232")
+    accept(scratch, "field offpath_session_counters_t.naps_count 224 8")
     assert touched(scratch) == 4
     run_tests(scratch, "session_test", "Layout.*")
     run_tests(scratch, "client_test", "*")

@@ -113,6 +113,12 @@ class CancelledError(OffpathError):
     status = Status.ERR_CANCELLED
 
 
+class FileError(OffpathError):
+    """The file system refuses to read or write, or a file became shorter while it was read."""
+
+    status = Status.ERR_FILE
+
+
 class WaitTimeout(OffpathError, TimeoutError):
     """It took longer than it may; what is waited for goes on."""
 
@@ -124,7 +130,7 @@ _CLASSES: dict[int, type[OffpathError]] = {
     for cls in (
         ArgumentError, StateError, NoServiceError, NoMemoryError, AccessError, ServiceLostError, PeerLostError,
         NotStartedError, TruncatedError, ShortError, MemoryFaultError, WindowRangeError, DamagedError, TaskError,
-        DependenceError, CancelledError,
+        DependenceError, CancelledError, FileError,
     )
 }  # fmt: skip
 

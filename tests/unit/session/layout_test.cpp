@@ -22,7 +22,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 16U);
+  EXPECT_EQ(kVersion, 17U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -40,7 +40,8 @@ TEST(Layout, Enumerations) {
   constexpr std::pair<const char*, uint32_t> kKinds[] = {
       {"none", 0},         {"team_create", 1},   {"team_destroy", 2},  {"collective", 3}, {"window_open", 4},
       {"window_close", 5}, {"window_attach", 6}, {"window_detach", 7}, {"remote", 8},     {"program", 9},
-      {"function", 10},    {"task", 11},         {"task_cancel", 12},  {"gate", 13},      {"window_give_up", 14}};
+      {"function", 10},    {"task", 11},         {"task_cancel", 12},  {"gate", 13},      {"window_give_up", 14},
+      {"file_open", 15},   {"file_close", 16},   {"file_write", 17},   {"file_read", 18}};
   size_t at = 0;
 #define OFFPATH_OP_KIND(name, number, does, forms, about)            \
   ASSERT_LT(at, std::size(kKinds));                                  \
@@ -89,7 +90,8 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, largest_error, 552);
   EXPECT_AT(SegmentHeader, sampled_bytes, 560);
   EXPECT_AT(SegmentHeader, sampled_left_bytes, 568);
-  EXPECT_AT(SegmentHeader, saved_ns, 576);
+  EXPECT_AT(SegmentHeader, file_bytes, 576);
+  EXPECT_AT(SegmentHeader, saved_ns, 584);
   EXPECT_EQ(sizeof(SegmentHeader), 640U);
   EXPECT_AT(Counters, completed, 0);
   EXPECT_AT(Counters, failed, 8);
@@ -178,7 +180,7 @@ TEST(Layout, RecordOfAWindow) {
 }
 
 TEST(Layout, AttachMessages) {
-  EXPECT_EQ(kLinkVersion, 4U);
+  EXPECT_EQ(kLinkVersion, 5U);
   EXPECT_EQ(static_cast<int>(RequestKind::attach), 0);
   EXPECT_EQ(static_cast<int>(RequestKind::observe), 1);
   EXPECT_AT(AttachRequest, version, 0);
@@ -235,7 +237,7 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_op_times_t, last_peer, 4);
   EXPECT_AT(offpath_op_times_t, posted_ns, 8);
   EXPECT_AT(offpath_op_times_t, done_ns, 32);
-  EXPECT_EQ(sizeof(offpath_session_counters_t), 216U);
+  EXPECT_EQ(sizeof(offpath_session_counters_t), 224U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);
   EXPECT_AT(offpath_session_counters_t, service_workers_count, 76);

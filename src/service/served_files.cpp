@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files of a client: descriptors that it has handed over, and transfers between them and its memory. The client has opened them,
+// with its own rights; nothing here opens a path.
+#include "base/random.hpp"
+#include "service/served_client.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace offpath::service {
+
+using base::Fd;
+using base::Result;
+using base::Status;
+using session::Slot;
+using session::SlotState;
+using tasks::Order;
+
+namespace {
+
+Status check_file(const Fd& descriptor) {
+  struct stat about {};
+  const int flags = fcntl(descriptor.get(), F_GETFL);
+  if (flags < 0 || fstat(descriptor.get(), &about) != 0 || !S_ISREG(about.st_mode) ||
+      (flags & (O_APPEND | O_DIRECT | O_PATH)) != 0) {
+    return Status::error(
+        OFFPATH_ERR_ARGUMENT,
+        "the descriptor is of no plain file, or was opened to append or past the page cache (bytes would not go "
+        "where they belong). Open it without");
+  }
+  return {};
+}
+
+}  // namespace
+
+void ServedClient::take_file(uint32_t number, Fd descriptor) {
+  if (number >= files::kMaxFiles) return;
+  const auto awaited = awaited_files_.extract(number);
+  if (awaited.empty()) {
+    passed_files_.insert_or_assign(number, std::move(descriptor));
+    return;
+  }
+  view_.finish(awaited.mapped(), adopt_file(number, std::move(descriptor)).code(), session::Counted::no);
+}
+
+Status ServedClient::open_file(uint32_t index, const Slot& slot) {
+  const uint64_t number = slot.address;  // the client may change it
+  if (reflection_ != nullptr) return Status::error(OFFPATH_ERR_STATE, "files of a host stay there");
+  if (number >= files::kMaxFiles || awaited_files_.contains(static_cast<uint32_t>(number)))
+    return Status::error(OFFPATH_ERR_ARGUMENT, "no file can have that number, or one is awaited already");
+  auto passed = passed_files_.extract(static_cast<uint32_t>(number));
+  if (passed.empty()) {
+    awaited_files_[static_cast<uint32_t>(number)] = index;
+    return {};
+  }
+  const Status status = adopt_file(static_cast<uint32_t>(number), std::move(passed.mapped()));
+  if (status.ok()) view_.finish(index, OFFPATH_OK, session::Counted::no);
+  return status;
+}
+
+Status ServedClient::adopt_file(uint32_t number, Fd descriptor) {
+  if (!descriptor.valid()) {
+    return Status::error(
+        OFFPATH_ERR_NO_MEMORY,
+        "the service has no file descriptor left for another file. Raise 'ulimit -n' (the hard limit, too)");
+  }
+  if (const Status status = check_file(descriptor); !status.ok()) return status;
+  files_[number] = std::make_shared<const Fd>(std::move(descriptor));
+  return {};
+}
+
+Status ServedClient::ask_transfer(uint32_t index, const Slot& slot, ops::FileWay way) {
+  if (order_.is_under_way(index)) return Status::error(OFFPATH_ERR_ARGUMENT, "the slot of a transfer is used twice");
+  auto transfer = files::decode(view_.record(slot));
+  const Status status = transfer.ok() ? files::check(transfer.value()) : transfer.status();
+  if (!status.ok()) {
+    order_.begin_other(index);
+    return status;
+  }
+  switch (order_.begin(index, transfer->after, {}).verdict) {
+    case Order::Verdict::ready:
+      return begin_transfer(index, {way, std::move(transfer.value())});
+    case Order::Verdict::waits:
+      waiting_transfers_[index] = {way, std::move(transfer.value())};
+      return {};
+    case Order::Verdict::fails:
+      return Status::error(OFFPATH_ERR_DEPENDENCE, "an operation that the transfer comes after has failed");
+    case Order::Verdict::overlaps:
+    case Order::Verdict::nonsense:
+      break;
+  }
+  return Status::error(OFFPATH_ERR_ARGUMENT, "a transfer comes after an operation that is none");
+}
+
+void ServedClient::decide_transfer(const Order::Decided& decided) {
+  auto waiting = waiting_transfers_.extract(decided.slot);
+  if (waiting.empty()) return;
+  const Status status = decided.may_begin ? begin_transfer(decided.slot, std::move(waiting.mapped()))
+                                          : Status::error(OFFPATH_ERR_DEPENDENCE,
+                                                          "an operation that the transfer comes after has failed");
+  if (!status.ok()) finish(decided.slot, status.code());
+}
+
+// Transfers are operations of a team that nobody else is in.
+Result<engine::TeamHandle> ServedClient::own_team() {
+  if (own_team_ != 0) return own_team_;
+  engine::TeamSpec spec;
+  base::fill_random(spec.id.bytes.data(), spec.id.bytes.size());
+  spec.members.push_back({true, worker_, {}});
+  spec.client = id_;
+  auto team = engine_->add_team(std::move(spec));
+  if (team.ok()) own_team_ = team.value();
+  return team;
+}
+
+Status ServedClient::begin_transfer(uint32_t index, AskedTransfer asked) {
+  const auto file = files_.find(asked.transfer.file);
+  if (file == files_.end()) return Status::error(OFFPATH_ERR_ARGUMENT, "a transfer of a file that is not open");
+  const auto team = own_team();
+  if (!team.ok()) return team.status();
+  BegunTransfer begun{asked.transfer.memory.bytes, std::make_shared<memory::FileError>(0)};
+  if (asked.way == ops::FileWay::read) {
+    struct stat about {};
+    if (fstat(file->second->get(), &about) != 0)
+      return Status::system_error(OFFPATH_ERR_FILE, errno, "the length of a file is not known");
+    begun.bytes = files::bytes_within(asked.transfer, static_cast<uint64_t>(about.st_size));
+  }
+  graph::Graph graph = ops::expand(std::move(asked.transfer), asked.way, begun.bytes,
+                                   memory::make_file(file->second, *file_threads_, begun.error));
+  transfers_[index] = std::move(begun);
+  Slot& slot = view_.slot(index);
+  session::SegmentView::note_start(slot);
+  slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
+  engine_->post(team.value(), next_transfer_++, std::move(graph), kFileContext | index);
+  return {};
+}
+
+void ServedClient::finish_transfer(uint32_t index, const Status& status) {
+  const auto ended = transfers_.extract(index);
+  if (ended.empty()) return;
+  const BegunTransfer& transfer = ended.mapped();
+  const files::ResultRecord result{status.ok() ? transfer.bytes : 0, transfer.error->load(), 0};
+  if (uint8_t* const place = view_.bytes_at(view_.slot(index).record, sizeof(result)))
+    memcpy(place, &result, sizeof(result));
+  view_.header().file_bytes.fetch_add(result.bytes, std::memory_order_relaxed);
+  finish(index, status.code());
+}
+
+}  // namespace offpath::service
