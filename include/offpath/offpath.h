@@ -698,9 +698,13 @@ offpath_status_t offpath_file_open(offpath_session_t* session, int descriptor, o
 /* The service lets go of the file; NULL is allowed. Transfers in progress go on. Never blocks. */
 void offpath_file_close(offpath_file_t* file);
 
+/* Each write holds a lock (F_OFD_SETLK) on the bytes that it writes, as libraries do that read what lies around theirs and write
+ * it back. Where the file system has no locks, or somebody holds one for a second, it writes without. */
+#define OFFPATH_FILE_LOCKED 1
+
 typedef struct offpath_file_params {
   uint32_t struct_bytes; /* sizeof(offpath_file_transfer_t) */
-  uint32_t flags;        /* 0 */
+  uint32_t flags;        /* 0 or OFFPATH_FILE_LOCKED, of a write */
   offpath_block_t
       memory; /* where the bytes come from, or go (peer and tag 0); it is the operation's until that is done */
   uint64_t offset_bytes;           /* in the file: of the first element */

@@ -84,8 +84,9 @@ Status open_file(offpath_session& session, int descriptor, offpath_file** out) {
 }
 
 bool is_whole(const offpath_file_transfer_t& p, const offpath_session& session) {
-  if (p.struct_bytes != sizeof(p) || p.flags != 0 || p.reserved != 0 || (p.layouts == nullptr && p.layouts_count > 0) ||
-      (p.after == nullptr && p.after_count > 0) || p.after_count > OFFPATH_TASK_AFTER_MAX || p.layouts_count > 2) {
+  if (p.struct_bytes != sizeof(p) || (p.flags & ~uint32_t{OFFPATH_FILE_LOCKED}) != 0 || p.reserved != 0 ||
+      (p.layouts == nullptr && p.layouts_count > 0) || (p.after == nullptr && p.after_count > 0) ||
+      p.after_count > OFFPATH_TASK_AFTER_MAX || p.layouts_count > 2) {
     return false;
   }
   const std::span after(p.after, p.after_count);
@@ -96,6 +97,7 @@ bool is_whole(const offpath_file_transfer_t& p, const offpath_session& session) 
 files::Transfer describe(const offpath_file_transfer_t& p, uint32_t number) {
   files::Transfer out;
   out.file = number;
+  out.locked = p.flags != 0;
   out.memory = {p.memory.peer,  p.memory.tag,    reinterpret_cast<uint64_t>(p.memory.address),
                 p.memory.bytes, p.memory.layout, 0};
   out.offset = p.offset_bytes;

@@ -28,7 +28,7 @@ struct TransferRecord {
   uint32_t layouts_count;
   uint32_t ranges_count;
   uint32_t after_count;
-  uint32_t reserved;
+  uint32_t flags;
 };
 static_assert(sizeof(TransferRecord) == 72);
 
@@ -97,10 +97,10 @@ uint64_t bytes_within(const Transfer& transfer, uint64_t file_bytes) {
 std::vector<uint8_t> encode(const Transfer& transfer, uint64_t* after_offset) {
   std::vector<uint8_t> out(sizeof(ResultRecord));
   base::RecordWriter writer(out);
-  writer.write(TransferRecord{transfer.memory, transfer.offset, transfer.skip, transfer.file, transfer.layout,
-                              static_cast<uint32_t>(transfer.layouts.size()),
-                              static_cast<uint32_t>(memory::count_ranges(transfer.layouts)),
-                              static_cast<uint32_t>(transfer.after.size()), 0});
+  writer.write(TransferRecord{
+      transfer.memory, transfer.offset, transfer.skip, transfer.file, transfer.layout,
+      static_cast<uint32_t>(transfer.layouts.size()), static_cast<uint32_t>(memory::count_ranges(transfer.layouts)),
+      static_cast<uint32_t>(transfer.after.size()), transfer.locked ? uint32_t{OFFPATH_FILE_LOCKED} : 0});
   memory::write_layouts(transfer.layouts, writer);
   if (after_offset != nullptr) *after_offset = out.size();
   writer.write_all(std::span(transfer.after));
@@ -112,13 +112,14 @@ Result<Transfer> decode(std::span<const uint8_t> record) {
   ResultRecord result;
   TransferRecord head;
   Transfer out;
-  if (!reader.read(result) || !reader.read(head) || head.layouts_count > kMaxLayouts ||
-      head.after_count > OFFPATH_TASK_AFTER_MAX ||
+  if (!reader.read(result) || !reader.read(head) || (head.flags & ~uint32_t{OFFPATH_FILE_LOCKED}) != 0 ||
+      head.layouts_count > kMaxLayouts || head.after_count > OFFPATH_TASK_AFTER_MAX ||
       !memory::read_layouts(reader, head.layouts_count, head.ranges_count, out.layouts) ||
       !reader.read_all(out.after, head.after_count)) {
     return impossible("its record is cut short or does not fit together");
   }
   out.file = head.file;
+  out.locked = head.flags != 0;
   out.memory = head.memory;
   out.offset = head.offset;
   out.skip = head.skip;

@@ -23,6 +23,7 @@ struct Transfer {
   memory::Block memory;  // peer and tag 0; its bytes are those of the transfer
   uint64_t offset = 0;   // in the file, of the first element
   uint64_t skip = 0;     // data bytes of the elements before the first
+  bool locked = false;   // OFFPATH_FILE_LOCKED
   uint32_t layout = 0;   // in the file; 0: contiguous, k: layouts[k - 1]
   std::vector<memory::Layout> layouts;
   std::vector<uint32_t> after;  // slots, or how they have ended (tasks/record.hpp)

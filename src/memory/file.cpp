@@ -3,11 +3,14 @@
 
 #include "base/quiet_thread.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <optional>
 #include <system_error>
 
 namespace offpath::memory {
@@ -71,10 +74,44 @@ int move_all(uint64_t bytes, Move move) {
   return 0;
 }
 
+// Of the stretch from the first byte of the ranges to the last, while it lives; others that lock wait for it. Who holds one for longer
+// than a library needs is a program that keeps others off for good: its own transfers are not meant by that.
+class Lock {
+ public:
+  Lock(int file, const std::vector<Range>& ranges) : file_(file) {
+    int64_t begin = INT64_MAX, end = 0;
+    for (const Range& range : ranges) {
+      begin = std::min(begin, range.offset);
+      end = std::max(end, range.offset + static_cast<int64_t>(range.bytes));
+    }
+    about_.l_whence = SEEK_SET;
+    about_.l_start = begin;
+    about_.l_len = end - begin;
+    about_.l_type = F_WRLCK;
+    for (int patience = kPatienceMs; end > begin && !held_ && patience > 0; --patience) {
+      held_ = fcntl(file_, F_OFD_SETLK, &about_) == 0;
+      if (held_ || (errno != EAGAIN && errno != EACCES && errno != EINTR)) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  ~Lock() {
+    about_.l_type = F_UNLCK;
+    if (held_) fcntl(file_, F_OFD_SETLK, &about_);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  static constexpr int kPatienceMs = 1000;
+  const int file_;
+  struct flock about_ {};
+  bool held_ = false;
+};
+
 class FilePort : public Port {
  public:
-  FilePort(std::shared_ptr<const base::Fd> file, FileThreads& threads, std::shared_ptr<FileError> error)
-      : file_(std::move(file)), threads_(threads), error_(std::move(error)) {}
+  FilePort(std::shared_ptr<const base::Fd> file, FileThreads* threads, std::shared_ptr<FileError> error, bool locks)
+      : file_(std::move(file)), threads_(threads), error_(std::move(error)), locks_(locks) {}
 
   Outcome read(void* to, uint64_t address, size_t bytes, Ticket ticket) const override {
     const Range range{static_cast<int64_t>(address), bytes};
@@ -85,26 +122,28 @@ class FilePort : public Port {
     return scatter({&range, 1}, from, ticket);
   }
   Outcome gather(void* to, std::span<const Range> ranges, Ticket ticket) const override {
-    return later(ranges, ticket, [to](int file, uint64_t at, uint64_t bytes, uint64_t offset) {
+    return later(ranges, ticket, false, [to](int file, uint64_t at, uint64_t bytes, uint64_t offset) {
       return pread(file, static_cast<uint8_t*>(to) + at, bytes, static_cast<off_t>(offset));
     });
   }
   Outcome scatter(std::span<const Range> ranges, const void* from, Ticket ticket) const override {
-    return later(ranges, ticket, [from](int file, uint64_t at, uint64_t bytes, uint64_t offset) {
+    return later(ranges, ticket, locks_, [from](int file, uint64_t at, uint64_t bytes, uint64_t offset) {
       return pwrite(file, static_cast<const uint8_t*>(from) + at, bytes, static_cast<off_t>(offset));
     });
   }
-  bool prompt() const override { return false; }
+  bool prompt() const override { return threads_ == nullptr; }
 
  private:
   template <typename Move>
-  Outcome later(std::span<const Range> ranges, Ticket ticket, Move move) const {
+  Outcome later(std::span<const Range> ranges, Ticket ticket, bool locked, Move move) const {
     const auto is_possible = [](const Range& range) {
       return range.offset >= 0 && range.bytes <= static_cast<uint64_t>(INT64_MAX - range.offset);
     };
     if (!std::all_of(ranges.begin(), ranges.end(), is_possible)) return failure(*error_, EFBIG);
     // The port may go before the access ends.
-    auto work = [file = file_, error = error_, ranges = std::vector(ranges.begin(), ranges.end()), move]() -> Status {
+    auto work = [file = file_, error = error_, ranges = std::vector(ranges.begin(), ranges.end()), locked,
+                 move]() -> Status {
+      const std::optional<Lock> lock = locked ? std::optional<Lock>(std::in_place, file->get(), ranges) : std::nullopt;
       uint64_t at = 0;
       for (const Range& range : ranges) {
         const int number = move_all(range.bytes, [&](uint64_t done) {
@@ -115,9 +154,9 @@ class FilePort : public Port {
       }
       return {};
     };
-    if (ticket.sink == nullptr) return work();
+    if (ticket.sink == nullptr || threads_ == nullptr) return work();
     auto told = [work, ticket] { ticket.sink->put(ticket.number, work()); };
-    if (!threads_.run(std::move(told))) return work();
+    if (!threads_->run(std::move(told))) return work();
     return Outcome::later();
   }
 
@@ -129,15 +168,16 @@ class FilePort : public Port {
   }
 
   const std::shared_ptr<const base::Fd> file_;
-  FileThreads& threads_;
+  FileThreads* const threads_;
   const std::shared_ptr<FileError> error_;
+  const bool locks_;
 };
 
 }  // namespace
 
-std::unique_ptr<Port> make_file(std::shared_ptr<const base::Fd> file, FileThreads& threads,
-                                std::shared_ptr<FileError> error) {
-  return std::make_unique<FilePort>(std::move(file), threads, std::move(error));
+std::unique_ptr<Port> make_file(std::shared_ptr<const base::Fd> file, FileThreads* threads,
+                                std::shared_ptr<FileError> error, bool locks) {
+  return std::make_unique<FilePort>(std::move(file), threads, std::move(error), locks);
 }
 
 }  // namespace offpath::memory

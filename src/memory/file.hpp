@@ -46,8 +46,9 @@ class FileThreads {
 using FileError = std::atomic<int32_t>;
 
 // An access that the file system refuses fails with OFFPATH_ERR_FILE, as does one that finds the file shorter than what is to be
-// read. Of what fails any part may have been done. The threads outlive the port's accesses.
-std::unique_ptr<Port> make_file(std::shared_ptr<const base::Fd> file, FileThreads& threads,
-                                std::shared_ptr<FileError> error);
+// read. Of what fails any part may have been done. The threads outlive the port's accesses; null: it answers at once. `locks`: a
+// write holds a lock of the descriptor's on what it writes, where the file system has locks.
+std::unique_ptr<Port> make_file(std::shared_ptr<const base::Fd> file, FileThreads* threads,
+                                std::shared_ptr<FileError> error, bool locks = false);
 
 }  // namespace offpath::memory

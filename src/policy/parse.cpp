@@ -112,7 +112,8 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
     const auto collective = static_cast<Collective>(i);
     if (name != "*" && name != collective_name(collective)) continue;
     known = true;
-    if (name == "*" && collective == Collective::send && parsed.row.path == Path::dpu) continue;
+    const bool has_own_wish = has_size(collective) && !is_collective(collective);
+    if (name == "*" && has_own_wish && parsed.row.path == Path::dpu) continue;
     const bool sizeless = !has_size(collective) && parsed.has_range;
     if (name != "*" && sizeless) {
       return bad_row(text, "has a range, but a window has no size that could be looked up in it",

@@ -74,8 +74,8 @@ class Table {
   // a # to the end of its line is comment. A row is
   //   collective[:from-to][:nodes=N]:host|dpu[=algorithm]
   // sizes take K, M, G (powers of 1024), inf; algorithms are those of offpath.h, lower case, that the collective knows.
-  // collective may be * : all, or those that know the algorithm if the row names one; of send only with host, as what
-  // forces collectives forces nobody's messages.
+  // collective may be * : all, or those that know the algorithm if the row names one; of send, write and read
+  // only with host, as what forces collectives forces nobody's messages and files.
   // Without a range all sizes, without nodes teams of any number of nodes.
   // On error nothing is changed and the text says what is wrong with which row.
   base::Status apply(std::string_view text, Origin origin = Origin::forced);
@@ -83,7 +83,7 @@ class Table {
   // `bytes`: what all ranks know alike of the size of one rank's part: all it sends or receives, whichever is more
   // (alltoall: size x block; allgather, reduce_scatter: the whole; bcast, reductions: the vector; gather, scatter: the
   // root's whole). Irregular collectives: the bytes of one block between two ranks. send: of the message; `nodes`: that
-  // its two ranks live on.
+  // its two ranks live on. write, read: of one rank's transfer of a file; the nodes are the job's.
   Choice choose(Collective collective, uint64_t bytes, uint32_t nodes) const;
   // False: the collective, or nothing, is ever offloaded for a team on that many nodes, whatever the size.
   bool offloads(Collective collective, uint32_t nodes) const;

@@ -128,8 +128,9 @@ Status ServedClient::begin_transfer(uint32_t index, AskedTransfer asked) {
       return Status::system_error(OFFPATH_ERR_FILE, errno, "the length of a file is not known");
     begun.bytes = files::bytes_within(asked.transfer, static_cast<uint64_t>(about.st_size));
   }
+  const bool locked = asked.transfer.locked;
   graph::Graph graph = ops::expand(std::move(asked.transfer), asked.way, begun.bytes,
-                                   memory::make_file(file->second, *file_threads_, begun.error));
+                                   memory::make_file(file->second, file_threads_, begun.error, locked));
   transfers_[index] = std::move(begun);
   Slot& slot = view_.slot(index);
   session::SegmentView::note_start(slot);

@@ -254,7 +254,7 @@ TEST(File, MistakesAndRefusals) {
         REQUIRE_STATUS(offpath_file_write(file.file, &bad, &op), OFFPATH_ERR_ARGUMENT);
       };
       wrong([](auto& bad) { bad.struct_bytes -= 4; });
-      wrong([](auto& bad) { bad.flags = 1; });
+      wrong([](auto& bad) { bad.flags = 2; });
       wrong([](auto& bad) { bad.reserved = 1; });
       wrong([](auto& bad) { bad.memory.peer = 1; });
       wrong([](auto& bad) { bad.memory.layout = 1; });

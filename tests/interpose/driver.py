@@ -18,6 +18,7 @@ import time
 import adapting
 import agents
 import doorways
+import file_transfers
 import local_facts
 import losses
 import mapped
@@ -338,7 +339,8 @@ CASES = {
                                switched_off, no_backend, one_process, no_spare_core, policy_host, bad_policy,
                                bad_blocking, refused_attach, symbols, without_mpi, waits, waits_recorded,
                                *adapting.CASES, *doorways.CASES, *local_facts.CASES, *teams.CASES,
-                               *losses.CASES, *onesided.CASES, *mapped.CASES, *pointtopoint.CASES, *agents.CASES)},
+                               *losses.CASES, *onesided.CASES, *mapped.CASES, *pointtopoint.CASES,
+                               *file_transfers.CASES, *agents.CASES)},
 }
 
 

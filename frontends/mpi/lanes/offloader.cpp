@@ -19,9 +19,10 @@ void move_native() {
   native.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, job.control(), &found, MPI_STATUS_IGNORE);
 }
 
-int Offloader::query_callback(void*, MPI_Status* status) {
-  // What a collective's status holds: nothing. Failures are reported by our waiting functions, which know how.
-  native.Status_set_elements(status, MPI_BYTE, 0);
+int Offloader::query_callback(void* argument, MPI_Status* status) {
+  // Failures are reported by our waiting functions, which know how.
+  const auto moved = static_cast<const Generalized*>(argument)->moved_bytes();
+  native.Status_set_elements_x(status, MPI_BYTE, static_cast<MPI_Count>(moved));
   native.Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;

@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cstdint>
 #include <utility>
 
 namespace offpath::mpi {
@@ -44,6 +45,8 @@ struct Generalized : Requested {
   bool is_generalized() const override { return true; }
   bool over(MPI_Request) override { return completed.load(std::memory_order_acquire); }
   bool at_service() const override { return !natively.load(std::memory_order_acquire); }
+  // What its status says of bytes; a collective's holds nothing.
+  virtual uint64_t moved_bytes() const { return 0; }
   int end(MPI_Status*) override { return finished.load(std::memory_order_acquire) ? error : MPI_SUCCESS; }
 
   MPI_Request request = MPI_REQUEST_NULL;  // the application's handle, or what stands for it

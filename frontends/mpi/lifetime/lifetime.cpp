@@ -6,6 +6,7 @@
 #include "mpi/job/waiting.hpp"
 #include "mpi/lanes/communicators.hpp"
 #include "mpi/lanes/offloader.hpp"
+#include "mpi/files/opened_file.hpp"
 #include "mpi/lifetime/statistics.hpp"
 #include "mpi/lifetime/tracing.hpp"
 #include "mpi/messages/office.hpp"
@@ -46,6 +47,7 @@ void start() {
                     offloader.errors().create() && open_communicators() == MPI_SUCCESS;
     if (!on) return stay_native();
     office.open();  // which is no work for the program
+    opened_files.open();
     job.turn_on();
   }
   adopt_communicator(MPI_COMM_WORLD);
@@ -91,6 +93,7 @@ void stop() {
   if (active) drain();
   const Inside inside;
   if (active) {
+    opened_files.close();
     office.close();
     windows.clear();
     standings.clear();

@@ -3,6 +3,7 @@
 
 #include "attach/statistics.hpp"
 #include "base/clock.hpp"
+#include "mpi/files/opened_file.hpp"
 #include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/messages/office.hpp"
@@ -92,6 +93,26 @@ JsonObject messages_object() {
   return object.number("staging_bytes", office.staging_bytes());
 }
 
+// Nothing for a program without files.
+JsonObject files_object() {
+  constexpr std::array<const char*, kFileWays> kKeys = {"write", "read"};
+  JsonObject object;
+  for (size_t way = 0; way < kFileWays; ++way) {
+    const uint64_t offloaded = opened_files.counts.offloaded[way].load(),
+                   stayed = opened_files.counts.native[way].load();
+    if (offloaded + stayed == 0) continue;
+    JsonObject ways = attach::offloaded_and_native(offloaded, stayed);
+    ways.number("offloaded_bytes", opened_files.counts.offloaded_bytes[way].load())
+        .number("native_bytes", opened_files.counts.native_bytes[way].load());
+    object.object(kKeys[way], ways);
+  }
+  if (const uint64_t count = opened_files.counts.again.load(); count != 0) object.number("again_count", count);
+  if (const uint64_t count = opened_files.counts.failed.load(); count != 0) object.number("failed_count", count);
+  if (const uint64_t count = opened_files.counts.kept_native.load(); count != 0)
+    object.number("kept_native_count", count);
+  return object;
+}
+
 std::string statistics() {
   uint64_t offloaded_count = 0;
   uint64_t native_count = 0;
@@ -111,7 +132,7 @@ std::string statistics() {
   const uint64_t begin_ns = job.ledger().begin_ns.load();
   line.number("run_ns", begin_ns == 0 ? 0 : base::clock_ns() - begin_ns);
   line.object("collectives", collectives).object("windows", windows_object());
-  line.object("messages", messages_object()).object("seen", seen_object());
+  line.object("messages", messages_object()).object("files", files_object()).object("seen", seen_object());
   line.number("native_bytes_most", counters.native_bytes_most.load());
   line.object("why", why_object()).object("passed", passed_object()).object("learned", job.learned().json());
   return line.json() + "\n";

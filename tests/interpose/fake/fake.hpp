@@ -67,6 +67,8 @@ const Parting& parting();
 struct Remote;
 offpath_op* op_of(offpath_team* team, std::shared_ptr<Remote> remote);
 offpath_status_t test(Remote& remote);
+// An op that has ended so.
+offpath_op* op_that_ended(offpath_session* session, offpath_status_t status);
 
 }  // namespace fake
 

@@ -272,6 +272,15 @@ offpath_op* fake::op_of(offpath_team* team, std::shared_ptr<Remote> remote) {
   return op;
 }
 
+offpath_op* fake::op_that_ended(offpath_session* session, offpath_status_t status) {
+  static offpath_team nobody;
+  nobody.session = session;
+  auto* op = new offpath_op;
+  op->team = &nobody;
+  op->status = status;
+  return op;
+}
+
 extern "C" {
 
 offpath_status_t offpath_collective(offpath_team_t* team, const offpath_collective_t* what, offpath_op_t** out) {

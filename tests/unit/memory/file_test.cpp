@@ -23,7 +23,7 @@ struct FileTest : ::testing::Test {
   std::promise<void> woken;
   Completions completions{[this] { woken.set_value(); }};
   FileThreads threads{2};
-  std::unique_ptr<Port> port = make_file(file, threads, error);
+  std::unique_ptr<Port> port = make_file(file, &threads, error);
 
   // How the access ends that is made with a ticket.
   template <typename Access>
@@ -66,6 +66,32 @@ TEST_F(FileTest, RangesInOrder) {
   EXPECT_EQ(read, "abcdefgh");
 }
 
+TEST_F(FileTest, AWriteWaitsForLocksOfOthers) {
+  char path[] = "/tmp/offpath-file-test-XXXXXX";
+  file = std::make_shared<base::Fd>(mkstemp(path));
+  const base::Fd other(open(path, O_RDWR | O_CLOEXEC));
+  unlink(path);
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_start = 10;
+  lock.l_len = 10;
+  ASSERT_EQ(fcntl(other.get(), F_OFD_SETLKW, &lock), 0);
+  port = make_file(file, &threads, error, true);
+  woken = {};
+  EXPECT_TRUE(port->write(15, "x", 1, Ticket{&completions, 1}).is_later());
+  EXPECT_TRUE(port->write(20, "y", 1).ok()) << "beside the lock";
+  char byte = 0;
+  EXPECT_EQ(pread(other.get(), &byte, 1, 15), 1);
+  EXPECT_EQ(byte, 0) << "not yet";
+  lock.l_type = F_UNLCK;
+  ASSERT_EQ(fcntl(other.get(), F_OFD_SETLK, &lock), 0);
+  woken.get_future().wait();
+  EXPECT_EQ(pread(other.get(), &byte, 1, 15), 1);
+  EXPECT_EQ(byte, 'x');
+  lock.l_type = F_WRLCK;
+  EXPECT_EQ(fcntl(other.get(), F_OFD_SETLK, &lock), 0) << "it was given back";
+}
+
 TEST_F(FileTest, AFileThatEndsTooSoonIsAnError) {
   ASSERT_EQ(ftruncate(file->get(), 10), 0);
   char bytes[20];
@@ -75,7 +101,7 @@ TEST_F(FileTest, AFileThatEndsTooSoonIsAnError) {
 
 TEST_F(FileTest, WhatIsRefusedIsSaidOnce) {
   const auto read_only = std::make_shared<base::Fd>(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  port = make_file(read_only, threads, error);
+  port = make_file(read_only, &threads, error);
   EXPECT_EQ(end_of([&](Ticket t) { return port->write(0, "x", 1, t); }).code(), OFFPATH_ERR_FILE);
   EXPECT_EQ(error->load(), EBADF);
   EXPECT_EQ(end_of([&](Ticket t) { return port->write(INT64_MAX, "xy", 2, t); }).code(), OFFPATH_ERR_FILE);

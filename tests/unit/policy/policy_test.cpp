@@ -67,7 +67,9 @@ TEST(Policy, EveryCollectiveHasItsOwnRowOfNames) {
                             "ineighbor_alltoallv",
                             "ineighbor_alltoallw",
                             "window",
-                            "send"};
+                            "send",
+                            "write",
+                            "read"};
   ASSERT_EQ(std::size(in_order), kCollectivesCount);
   for (size_t i = 0; i < kCollectivesCount; ++i) {
     const auto collective = static_cast<Collective>(i);

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/files/opened_file.hpp"
+
+#include "mpi/job/job.hpp"
+#include "mpi/job/waiting.hpp"
+#include "mpi/lanes/offloader.hpp"
+#include "mpi/native/native.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace offpath::mpi {
+
+Files opened_files;
+
+namespace {
+
+constexpr size_t kMostOpen = 64;
+
+// Of file systems on which descriptors of two processes of a machine see the same bytes, whatever other machines do (statfs).
+constexpr unsigned long kCoherent[] = {
+    0xEF53,      // ext2 to ext4
+    0x58465342,  // XFS
+    0x9123683E,  // Btrfs
+    0x01021994,  // tmpfs
+    0x794C7630,  // overlayfs
+    0xF2F52010,  // F2FS
+    0x2FC12FC1,  // ZFS
+    0x0BD00BD0,  // Lustre
+    0x47504653,  // GPFS
+    0x19830326,  // BeeGFS
+};
+
+// Without the prefix by which a program chooses a library's driver; empty: a driver that does more than POSIX calls.
+std::string_view path_of(std::string_view name) {
+  const size_t colon = name.substr(0, name.find('/')).find(':');
+  if (colon == std::string_view::npos) return name;
+  return name.starts_with("ufs:") ? name.substr(colon + 1) : std::string_view();
+}
+
+// The program's own descriptors come first.
+bool leaves_room(int descriptor) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(descriptor) < limit.rlim_cur / 2;
+}
+
+base::Fd open_beside(const char* name, int mode) {
+  const std::string path(path_of(name));
+  const bool is_near = offpath_session_shares_memory(job.session()) != 0;
+  if (!is_near || path.empty() || (mode & (MPI_MODE_SEQUENTIAL | MPI_MODE_APPEND)) != 0) return {};
+  const int access = (mode & MPI_MODE_RDWR) != 0 ? O_RDWR : (mode & MPI_MODE_WRONLY) != 0 ? O_WRONLY : O_RDONLY;
+  base::Fd fd(open(path.c_str(), access | O_CLOEXEC | O_NONBLOCK));
+  struct stat about {};
+  struct statfs system {};
+  const bool good = fd.valid() && leaves_room(fd.get()) && fstat(fd.get(), &about) == 0 && S_ISREG(about.st_mode) &&
+                    fstatfs(fd.get(), &system) == 0 &&
+                    std::find(std::begin(kCoherent), std::end(kCoherent),
+                              static_cast<unsigned long>(system.f_type) & 0xFFFFFFFF) != std::end(kCoherent);
+  return good ? std::move(fd) : base::Fd();
+}
+
+}  // namespace
+
+OpenedFile::OpenedFile(MPI_File handle, MPI_Comm ranks, int mode, base::Fd descriptor)
+    : handle_(handle),
+      ranks_(ranks),
+      descriptor_(std::move(descriptor)),
+      allowed_{(mode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0, (mode & (MPI_MODE_RDONLY | MPI_MODE_RDWR)) != 0},
+      usable_(descriptor_.valid()) {}
+
+OpenedFile::~OpenedFile() { offpath_file_close(served_); }
+
+int OpenedFile::set_view(std::optional<View> view) {
+  view_ = std::move(view);
+  int mine = usable_ && view_ ? 1 : 0, all = 0;
+  const int code = native.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, ranks_);
+  shared_out_ = code == MPI_SUCCESS && all == 1;
+  return code;
+}
+
+void OpenedFile::leave_to_library() { usable_ = shared_out_ = false; }
+
+offpath_file_t* OpenedFile::served() {
+  if (unservable_.load(std::memory_order_relaxed)) return nullptr;
+  std::lock_guard lock(served_mutex_);
+  if (served_ == nullptr && offpath_file_open(job.session(), descriptor_.get(), &served_, nullptr) != OFFPATH_OK)
+    unservable_.store(true, std::memory_order_relaxed);
+  return served_;
+}
+
+void OpenedFile::settle() {
+  if (under_way_.load(std::memory_order_acquire) == 0) return;
+  const WaitTimer timer;
+  Waiter waiter;
+  while (under_way_.load(std::memory_order_acquire) != 0) {
+    offloader.progress();
+    if (under_way_.load(std::memory_order_acquire) != 0) waiter.pause();
+  }
+}
+
+int OpenedFile::raise(int code) const {
+  native.File_call_errhandler(handle_, code);
+  return code;
+}
+
+void OpenedFile::close() {
+  if (ranks_ != MPI_COMM_NULL) native.Comm_free(&ranks_);
+}
+
+// ---- all of them ------------------------------------------------------------------------------------------------------
+
+void Files::open() {
+  const uint32_t nodes = job.nodes();
+  const bool any =
+      job.policy().offloads(policy::Collective::write, nodes) || job.policy().offloads(policy::Collective::read, nodes);
+  on_.store(any, std::memory_order_release);
+}
+
+void Files::close() {
+  on_.store(false, std::memory_order_release);
+  std::lock_guard lock(mutex_);
+  opened_.clear();
+}
+
+void Files::adopt(MPI_Comm comm, const char* name, int mode, MPI_File file) {
+  MPI_Comm ranks = MPI_COMM_NULL;
+  if (native.Comm_dup(comm, &ranks) != MPI_SUCCESS) return;
+  size_t open = 0;
+  {
+    std::lock_guard lock(mutex_);
+    open = opened_.size();
+  }
+  auto opened =
+      std::make_shared<OpenedFile>(file, ranks, mode, open < kMostOpen ? open_beside(name, mode) : base::Fd());
+  if (!opened->descriptor().valid()) counts.kept_native.fetch_add(1, std::memory_order_relaxed);
+  if (opened->set_view(View{}) != MPI_SUCCESS) return;
+  std::lock_guard lock(mutex_);
+  opened_.insert_or_assign(handle_key(file), std::move(opened));
+}
+
+OpenedRef Files::find(MPI_File file) const {
+  if (!on()) return nullptr;
+  std::lock_guard lock(mutex_);
+  const auto found = opened_.find(handle_key(file));
+  return found == opened_.end() ? nullptr : found->second;
+}
+
+OpenedRef Files::take(MPI_File file) {
+  std::lock_guard lock(mutex_);
+  auto found = opened_.extract(handle_key(file));
+  return found.empty() ? nullptr : std::move(found.mapped());
+}
+
+}  // namespace offpath::mpi
