@@ -122,7 +122,11 @@ TEST(Policy, AlgorithmsAreThoseThatOffpathHNames) {
 TEST(Policy, MessagesAreForcedByTheirNameOnly) {
   Table table;
   ASSERT_TRUE(table.apply("*:dpu").ok());
-  EXPECT_EQ(path(table, Collective::send, 1 << 30, 2), Path::host);
+  for (const Collective each : {Collective::send, Collective::write, Collective::read})
+    EXPECT_EQ(path(table, each, 1 << 30, 2), Path::host);
+  ASSERT_TRUE(table.apply("write:1M-inf:dpu").ok());
+  EXPECT_EQ(path(table, Collective::write, 1 << 20, 1), Path::dpu) << "also in a job of one node";
+  EXPECT_EQ(path(table, Collective::read, 1 << 20, 1), Path::host);
   ASSERT_TRUE(table.apply("send:1M-inf:nodes=2:dpu").ok());
   EXPECT_EQ(path(table, Collective::send, 1 << 20, 2), Path::dpu);
   EXPECT_EQ(path(table, Collective::send, 1 << 20, 1), Path::host) << "two ranks of a node";
