@@ -127,7 +127,11 @@ offpath_status_t post(offpath_file_t* file, const offpath_file_transfer_t* param
   auto op = make_op(session, kind, name);
   op->record = files::encode(transfer, &op->after_offset);
   op->bytes = transfer.memory.bytes;
+  offpath::client::moved::Named named;
+  if (session.moved_memory != nullptr)
+    offpath::client::moved::add_blocks({&params->memory, 1}, params->layouts, false, named);
   std::lock_guard lock(session.mutex);
+  session.use_memory(named);
   op->sequence = session.next_transfer++;
   return session.post_after(std::move(op), std::span(params->after, params->after_count), out);
 }

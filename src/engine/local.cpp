@@ -87,14 +87,14 @@ uint64_t Local::begin_copy(const Work& work) {
   const uint64_t offset = work->offset;
   const memory::Port &source = *work->source.memory, &target = *work->target.memory;
   const uint64_t from = work->source.address + offset, to = work->target.address + offset;
-  const uint64_t most = source.alike(from, std::min<uint64_t>(s_.config.chunk_bytes, work->bytes - offset));
+  ChunkPool& chunks = chunks_of(*work);
+  const uint64_t most = source.alike(from, std::min<uint64_t>(chunks.chunk_bytes(), work->bytes - offset));
   const uint64_t bytes = target.alike(to, most);
   Operation& operation = *work->operation;
   const uint8_t* there = source.view(from, bytes);
   uint8_t* here = there == nullptr ? target.view(to, bytes) : nullptr;
-  const bool passes = there == nullptr && here == nullptr;
-  Chunk* chunk = !passes ? nullptr : work->in_file ? s_.chunks.take_for_file() : s_.chunks.take();
-  if (passes && chunk == nullptr) return 0;
+  Chunk* chunk = there == nullptr && here == nullptr ? chunks.take() : nullptr;
+  if (there == nullptr && here == nullptr && chunk == nullptr) return 0;
   work->offset += bytes;
   ++work->in_flight;
   if (there != nullptr) return write_copy(operation, work, offset, bytes, there, nullptr), bytes;
@@ -105,7 +105,7 @@ uint64_t Local::begin_copy(const Work& work) {
                  if (op != nullptr && status.ok() && chunk != nullptr) {
                    return write_copy(*op, work, offset, bytes, data, chunk);
                  }
-                 if (chunk != nullptr) s_.chunks.give_back(chunk);
+                 if (chunk != nullptr) chunks_of(*work).give_back(chunk);
                  if (op != nullptr) end_chunk(*op, work, bytes, status, Cause::source_fault);
                });
   return bytes;
@@ -116,7 +116,7 @@ void Local::write_copy(Operation& operation, const Work& work, uint64_t offset, 
   const memory::Ticket ticket = s_.next_ticket();
   s_.when_done(operation, work->target.memory->write(work->target.address + offset, data, bytes, ticket), ticket,
                [this, work, bytes, chunk](Operation* op, const Status& status) {
-                 if (chunk != nullptr) s_.chunks.give_back(chunk);
+                 if (chunk != nullptr) chunks_of(*work).give_back(chunk);
                  if (op != nullptr) end_chunk(*op, work, bytes, status, Cause::target_fault);
                });
 }

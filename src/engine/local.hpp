@@ -21,6 +21,7 @@ class Local {
  private:
   using Work = std::shared_ptr<LocalWork>;
   struct Operands;
+  ChunkPool& chunks_of(const LocalWork& work) const { return work.in_file ? s_.file_chunks : s_.chunks; }
   // Begins with the next chunk; the bytes of it, 0: none is free for it.
   uint64_t begin_copy(const Work& work);
   uint64_t begin_reduce(const Work& work);

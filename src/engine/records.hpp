@@ -231,7 +231,7 @@ struct LocalWork {
   uint64_t done = 0;
   uint32_t in_flight = 0;  // chunks
   bool stalled = false;    // not queued, because so many are in flight
-  bool in_file = false;    // one end of it: its chunks may be away for as long as a disk takes
+  bool in_file = false;    // one end of it
   base::Status status = {};
   Cause cause = Cause::complete;
 };

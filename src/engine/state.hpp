@@ -84,6 +84,8 @@ struct State {
   Neighbours& neighbours;
   Observer& observer;
   ChunkPool chunks{config.chunk_bytes, config.pool_chunks};
+  // Of files: longer, as each goes to a thread and back, and apart, as they may be away for as long as a disk takes.
+  ChunkPool file_chunks{config.file_chunk_bytes, config.file_chunks};
   Sender sender{fabric, chunks};
   Compression compression{config.now_ns, config.coder, fabric};
   const std::unique_ptr<Doer> own_doer = config.doer == nullptr ? make_doer(config.scratch_cache_bytes) : nullptr;

@@ -20,11 +20,6 @@ Chunk* ChunkPool::take_to_send() {
   return in_use * 2 < limit_ ? take() : nullptr;
 }
 
-Chunk* ChunkPool::take_for_file() {
-  const size_t in_use = all_.size() - free_.size();
-  return in_use * 4 < limit_ ? take() : nullptr;
-}
-
 void ChunkPool::give_back(Chunk* chunk) {
   chunk->source.reset();
   free_.push_back(chunk);

@@ -40,8 +40,6 @@ class ChunkPool {
   Chunk* take();
   // Half of the pool is kept for what comes in: senders waiting for each other's buffers would never end.
   Chunk* take_to_send();
-  // Three quarters are kept for what moves at the speed of memory and networks.
-  Chunk* take_for_file();
   void give_back(Chunk* chunk);
   size_t chunk_bytes() const { return chunk_bytes_; }
 
