@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// File: an open file as a place of bytes: addresses are offsets in it (docs/design/0045-files.md). Reading and writing may take as
+// File: an open file as a place of bytes: addresses are offsets in it (docs/design/0046-files.md). Reading and writing may take as
 // long as a disk does, so threads do it, and the port answers later.
 //
 // Threads: any. Nothing blocks, but for what ends FileThreads.

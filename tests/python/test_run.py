@@ -304,6 +304,15 @@ def line(**changes):
             "memory), 2 native (2 for want of room).",
         ),
         (
+            [line(files=dict(write=dict(offloaded_count=3, offloaded_bytes=1024, native_count=1)))] * 2,
+            "2 ranks on 1 node (MPICH): 8 file transfers, 6 offloaded (2.0 KiB), 2 native.",
+        ),
+        (
+            [line(files=dict(read=dict(offloaded_count=3, offloaded_bytes=512), again_count=2, failed_count=1))] * 2,
+            "2 ranks on 1 node (MPICH): 6 file transfers, 6 offloaded (1.0 KiB) (4 done again by their ranks), "
+            "2 FAILED.",
+        ),
+        (
             [line(), line(mpi="petsc", offloaded_count=30), line(), line(mpi="petsc", offloaded_count=30)],
             "2 ranks on 1 node (MPICH): PETSc solvers: 60 vector steps offloaded, 0 native.",
         ),

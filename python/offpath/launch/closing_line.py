@@ -46,7 +46,7 @@ def closing_line(
             f"no rank reported (the program does not use MPI, did not reach MPI_Finalize{pmi}, or its ranks do not see "
             "this folder). See: offpath run --help"
         )
-    parts = _calls(ranks) + _messages(ranks) + _windows(ranks) + _blocking(ranks) + _solvers(solvers)
+    parts = _calls(ranks) + _messages(ranks) + _windows(ranks) + _files(ranks) + _blocking(ranks) + _solvers(solvers)
     parts = (parts or ["nothing that Offpath knows was called"]) + _moved(lines) + _compressed(lines)
     text = _who(ranks or solvers) + "; ".join(parts)
     failed = total(lines, "failed_count")
@@ -137,9 +137,26 @@ def _messages(ranks: Sequence[dict]) -> list[str]:
     return [text + (f" ({', '.join(said)})" if said else "") + (f", {failed} FAILED" if failed else "")]
 
 
+def _files(ranks: Sequence[dict]) -> list[str]:
+    """Nonblocking and split collective transfers of files. There are none where the policy has no row for them."""
+    files = [rank["files"] for rank in ranks if rank.get("files")]
+    ways = [file.get(way, {}) for file in files for way in ("write", "read")]
+    offloaded, native = total(ways, "offloaded_count"), total(ways, "native_count")
+    if not offloaded + native:
+        return []
+    text = f"{_many(offloaded + native, 'file transfer')}, {offloaded} offloaded"
+    text += f" ({rough_size_text(total(ways, 'offloaded_bytes'))})" if offloaded else ""
+    text += f", {native} native" if native else ""
+    again, failed, kept = (total(files, f"{name}_count") for name in ("again", "failed", "kept_native"))
+    why = {f"{again} done again by their ranks": again, f"{_many(kept, 'file')} native": kept}
+    said = [text for text, count in why.items() if count]
+    return [text + (f" ({', '.join(said)})" if said else "") + (f", {failed} FAILED" if failed else "")]
+
+
 def _blocking(ranks: Sequence[dict]) -> list[str]:
     """What always stays native."""
-    counts = {"blocking message": _seen(ranks, "blocking_messages"), "file": _seen(ranks, "files")}
+    files = 0 if _files(ranks) else _seen(ranks, "files")
+    counts = {"blocking message": _seen(ranks, "blocking_messages"), "file": files}
     said = [_many(count, name) for name, count in counts.items() if count]
     return [f"{' and '.join(said)} native"] if said else []
 

@@ -48,9 +48,10 @@ def append(name: str, target: str) -> None:
 
 
 def offloaded_count(ranks: list[dict]) -> int:
-    """Operations that services did for the ranks: collectives, those on windows, and messages."""
+    """Operations that services did for the ranks: collectives, those on windows, messages, and transfers of files."""
     windows, messages = ([rank.get(name, {}) for rank in ranks] for name in ("windows", "messages"))
-    return total(ranks, "offloaded_count") + total(windows, "operations_count") + total(messages, "offloaded_count")
+    files = [rank.get("files", {}).get(way, {}) for rank in ranks for way in ("write", "read")]
+    return total([*ranks, *messages, *files], "offloaded_count") + total(windows, "operations_count")
 
 
 def by_collective(ranks: list[dict]) -> dict[str, Counter]:
