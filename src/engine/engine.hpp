@@ -116,7 +116,7 @@ struct Config {
   size_t chunk_bytes = 56 << 10;             // one segment of UCX over TCP: nothing to assemble; at least 64
   uint32_t chunks_in_flight = 16;            // per stream
   uint32_t pool_chunks = 128;                // per worker, both directions together; at least 2
-  size_t file_chunk_bytes = 512 << 10;       // the same between memory and files
+  size_t file_chunk_bytes = 1 << 20;         // the same between memory and files
   uint32_t file_chunks = 16;                 // per worker
   size_t batched_bytes = 4 << 10;            // longest piece of a block that shares a fabric message with others
   size_t pushed_bytes = wire::kPushedBytes;  // longest block that is sent unasked; 0: none. The same everywhere
