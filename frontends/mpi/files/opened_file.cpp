@@ -130,8 +130,10 @@ void Files::close() {
 }
 
 void Files::adopt(MPI_Comm comm, const char* name, int mode, MPI_File file) {
+  // Not a duplicate, which would call what the program has attached to the communicator.
   MPI_Comm ranks = MPI_COMM_NULL;
-  if (native.Comm_dup(comm, &ranks) != MPI_SUCCESS) return;
+  if (native.Comm_split(comm, 0, 0, &ranks) != MPI_SUCCESS) return;
+  native.Comm_set_errhandler(ranks, MPI_ERRORS_RETURN);
   size_t open = 0;
   {
     std::lock_guard lock(mutex_);

@@ -6,6 +6,7 @@
 #include "mpi/native/native.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -50,7 +51,7 @@ offpath_layout_t layout_of(const DataType& type) {
 
 }  // namespace
 
-// The transfer by this process itself, with the places that the service has.
+// The transfer by this process itself, with the places that the service has. What is no memory is an error here, too, and no crash.
 class FileTransfer::Again {
  public:
   Again(const OpenedRef& file, FileWay way, const offpath_file_transfer_t& params)
@@ -68,7 +69,7 @@ class FileTransfer::Again {
     else if (way == FileWay::read)
       bytes_ = files::bytes_within(wanted, static_cast<uint64_t>(about.st_size));
     const auto address = reinterpret_cast<uint64_t>(params.memory.address);
-    memory_ = place(memory::make_direct(), address, params.memory.layout, wanted, memory_base_);
+    memory_ = place(memory::make_cma(getpid()), address, params.memory.layout, wanted, memory_base_);
     file_ =
         place(memory::make_file(descriptor, nullptr, error_, true), wanted.offset, wanted.layout, wanted, file_base_);
     file_base_ += wanted.skip;
@@ -84,9 +85,10 @@ class FileTransfer::Again {
       const memory::Port &from = writes ? *memory_ : *file_, &to = writes ? *file_ : *memory_;
       const uint64_t at = done_ + (writes ? memory_base_ : file_base_),
                      there = done_ + (writes ? file_base_ : memory_base_);
-      const bool moved = from.read(buffer_.data(), at, bytes).ok() && to.write(there, buffer_.data(), bytes).ok();
-      if (!moved && *error_ == 0) *error_ = EIO;
-      if (!moved) return true;
+      const memory::Outcome read = from.read(buffer_.data(), at, bytes);
+      const memory::Outcome moved = read.ok() ? to.write(there, buffer_.data(), bytes) : read;
+      if (!moved.ok() && *error_ == 0) *error_ = moved.status().code() == OFFPATH_ERR_MEMORY_FAULT ? EFAULT : EIO;
+      if (!moved.ok()) return true;
       done_ += bytes;
     }
     return done_ == bytes_;
@@ -137,6 +139,7 @@ bool FileTransfer::describe(const Wanted& wanted, const TypeRef& type) {
     params_.memory.address = wanted.buffer;
     params_.memory.layout = params_.layouts_count;
   } else {
+    if (bytes > job.settings().staging_bytes) return false;
     HeldType held(wanted.type, type);
     staging_.resize(bytes);
     params_.memory.address = staging_.data();
