@@ -45,7 +45,7 @@ STANDS_ON = {
     "service": ["arguments", "engine", "ops", "session", "policy", "device", "agent", "tasks"],
     "watch": [],
     "client": ["session", "collective", "remote", "files", "policy", "tasks", "watch"],
-    "frontends/attach": ["base", "client"],
+    "frontends/attach": ["base"],
     "frontends/idle": [],
     "frontends/shmem": ["frontends/attach", "frontends/idle", "client"],
     "frontends/python": [],

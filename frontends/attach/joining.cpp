@@ -4,7 +4,6 @@
 #include "attach/resting.hpp"
 #include "attach/statistics.hpp"
 #include "base/environment.hpp"
-#include "client/next_session.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -80,13 +79,13 @@ void Membership::rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) cons
   resting.begin({session(), cores_.crowded, yielded, offpath_session_events(session())});
 }
 
-offpath_status_t Membership::go_on() {
+offpath_status_t Membership::go_on(offpath_status_t (*next_session)(offpath_session_t*, offpath_session_t**)) {
   offpath_session_t* const now = session();
   if (now == nullptr) return OFFPATH_ERR_NO_SERVICE;
   if (offpath_session_alive(now) != 0) return OFFPATH_OK;
   if (!may_go_on()) return OFFPATH_ERR_NO_SERVICE;
   offpath_session_t* next = nullptr;
-  const offpath_status_t status = client::next_session(now, &next);
+  const offpath_status_t status = next_session(now, &next);
   if (status != OFFPATH_OK) return status;
   resting.go_on(next);
   offpath_session_t* expected = now;  // another thread may have been here, and at the one after it

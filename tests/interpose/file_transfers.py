@@ -88,10 +88,11 @@ def files_lost(s):
     process = s.launch(command, 2, changes, s.library)
     try:
         wait_for(f"{s.folder}/ready")
-        for pid in s.service_pids():
+        killed = set(s.service_pids())
+        for pid in killed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not s.service_pids(), "the service is gone")
+        wait_until(lambda: not killed & set(s.service_pids()), "the service is gone")
         with open(f"{s.folder}/killed", "w"):
             pass
         other = s.collect(process)
@@ -100,7 +101,7 @@ def files_lost(s):
     check(other.status == 0 and "lost: ok" in other.out, str(other))
     check(len([line for line in other.warnings() if "lost" in line]) <= 1, str(other))
     found = [line["files"] for line in statistics(stats)]
-    check(total(found, "write", "offloaded_count") > 0 and total(found, "write", "native_count") > 0, str(found))
+    check(total(found, "write", "offloaded_count") > 0, str(found))
 
 
 CASES = (files, files_end, files_policy, files_fortran, files_full, files_lost)

@@ -88,10 +88,12 @@ int OpenedFile::set_view(std::optional<View> view) {
 void OpenedFile::leave_to_library() { usable_ = shared_out_ = false; }
 
 offpath_file_t* OpenedFile::served() {
-  if (unservable_.load(std::memory_order_relaxed)) return nullptr;
+  if (job.go_on() != OFFPATH_OK) return nullptr;
   std::lock_guard lock(served_mutex_);
-  if (served_ == nullptr && offpath_file_open(job.session(), descriptor_.get(), &served_, nullptr) != OFFPATH_OK)
-    unservable_.store(true, std::memory_order_relaxed);
+  offpath_session_t* const session = job.session();
+  if (std::exchange(offered_to_, session) == session) return served_;
+  offpath_file_close(std::exchange(served_, nullptr));
+  if (offpath_file_open(session, descriptor_.get(), &served_, nullptr) != OFFPATH_OK) served_ = nullptr;
   return served_;
 }
 

@@ -51,10 +51,9 @@ class OpenedFile {
   // The file is the library's alone from now on: atomic mode. On all ranks.
   void leave_to_library();
 
-  // At the service; made known to it when it is first needed. nullptr: it cannot have it.
+  // At the service; made known to it when it is first needed, and to the next one where that is lost. nullptr: it cannot have
+  // it, or there is none now.
   offpath_file_t* served();
-  // The service is lost.
-  void forget_service() { unservable_.store(true, std::memory_order_relaxed); }
 
   std::atomic<int>& under_way() { return under_way_; }
   // Waits until none of our transfers is.
@@ -75,10 +74,10 @@ class OpenedFile {
   const std::array<bool, kFileWays> allowed_;
   bool usable_;
   bool shared_out_ = false;
-  std::atomic<bool> unservable_{false};
   std::optional<View> view_ = View{};
   std::mutex served_mutex_;
-  offpath_file_t* served_ = nullptr;
+  const offpath_session_t* offered_to_ = nullptr;
+  offpath_file_t* served_ = nullptr;  // null: it was refused
   std::atomic<int> under_way_{0};
   std::mutex pointer_mutex_;
 };

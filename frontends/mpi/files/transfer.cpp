@@ -165,9 +165,7 @@ bool FileTransfer::post(const Wanted& wanted, const TypeRef& type) {
     params_.skip_bytes = wanted.first;
   }
   const auto post_it = way_ == FileWay::write ? offpath_file_write : offpath_file_read;
-  const offpath_status_t status = post_it(served, &params_, &op_);
-  if (status == OFFPATH_ERR_NOT_STARTED) file_->forget_service();
-  if (status != OFFPATH_OK) return false;
+  if (post_it(served, &params_, &op_) != OFFPATH_OK) return false;
   counted_ = true;
   file_->under_way().fetch_add(1, std::memory_order_acq_rel);
   return true;
@@ -191,10 +189,7 @@ bool FileTransfer::advance() {
         offpath_file_result(op_, &result);
         moved_ = result.bytes;
       } else {
-        if (offpath_session_alive(job.session()) == 0) {
-          file_->forget_service();
-          job.report_lost_service();
-        }
+        job.report_lost_service();  // if it is
         natively.store(true, std::memory_order_release);
         opened_files.counts.again.fetch_add(1, std::memory_order_relaxed);
         again_ = std::make_unique<Again>(file_, way_, params_);

@@ -4,6 +4,7 @@
 #include "attach/resting.hpp"
 #include "attach/statistics.hpp"
 #include "base/clock.hpp"
+#include "client/next_session.hpp"
 #include "mpi/job/blocking.hpp"
 #include "mpi/job/network.hpp"
 #include "mpi/job/opening.hpp"
@@ -198,7 +199,7 @@ void Job::warn_of_loss(const char* meaning) const {
 
 offpath_status_t Job::go_on() {
   report_lost_service();
-  const offpath_status_t status = member_.go_on();
+  const offpath_status_t status = member_.go_on(&client::next_session);
   const bool never = status != OFFPATH_OK && status != OFFPATH_IN_PROGRESS && member_.may_go_on();
   if (never && member_.nodes().leads(rank()) && !end_reported_.exchange(true)) {
     say(settings_, LogLevel::warn,
