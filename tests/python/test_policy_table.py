@@ -38,7 +38,7 @@ def test_rows_know_where_they_come_from(file):
         "text": "ibcast:64K-1M:dpu=chain", "source": "OFFPATH_POLICY", "collective": "ibcast", "from_bytes": 65536,
         "to_bytes": 1 << 20, "nodes": 1, "path": "dpu", "algorithm": "chain",
     }  # fmt: skip
-    assert len(table.collectives) == 24
+    assert len(table.collectives) == 26
 
 
 def test_a_bad_row_is_named_with_its_file(file):
@@ -110,4 +110,4 @@ def test_default_algorithms_are_those_of_the_code():
     assert defaults["window"] == ()
     for each in policy_table.parse().collectives:
         assert {name for _, name in each.defaults} <= set(each.algorithms), each.name
-        assert bool(each.defaults) == (each.name not in ("window", "send")), each.name
+        assert bool(each.defaults) == (each.name not in ("window", "send", "write", "read")), each.name
