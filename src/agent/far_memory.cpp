@@ -21,18 +21,10 @@ constexpr uint64_t kAccessCostBytes = 256;  // of the limit, whatever its length
 uint64_t cost(const LinkMessage& message) { return message.bytes + kAccessCostBytes; }
 }  // namespace
 
-class FarMemory::Port : public memory::Port {
+class FarMemory::Port : public memory::RangedPort {
  public:
   Port(std::shared_ptr<FarMemory> memory, uint32_t client) : memory_(std::move(memory)), client_(client) {}
 
-  Outcome read(void* to, uint64_t address, size_t bytes, Ticket ticket) const override {
-    const Range range{static_cast<int64_t>(address), bytes};
-    return gather(to, {&range, 1}, ticket);
-  }
-  Outcome write(uint64_t address, const void* from, size_t bytes, Ticket ticket) const override {
-    const Range range{static_cast<int64_t>(address), bytes};
-    return scatter({&range, 1}, from, ticket);
-  }
   Outcome gather(void* to, std::span<const Range> ranges, Ticket ticket) const override {
     return in_accesses(ranges, ticket, LinkKind::get, static_cast<uint8_t*>(to), nullptr);
   }

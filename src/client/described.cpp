@@ -187,6 +187,23 @@ offpath_status_t describe(const offpath_remote_t& r, uint32_t team_size, Describ
   return OFFPATH_OK;
 }
 
+offpath_status_t describe(const offpath_file_transfer_t& t, uint32_t file, files::Transfer& out) {
+  if (t.struct_bytes != sizeof(t) || (t.flags & ~uint32_t{OFFPATH_FILE_LOCKED}) != 0 || t.reserved != 0 ||
+      is_missing(t.layouts, t.layouts_count) || is_missing(t.after, t.after_count) ||
+      t.after_count > OFFPATH_TASK_AFTER_MAX || t.layouts_count > files::kMaxLayouts ||
+      !read_layouts({t.layouts, t.layouts_count}, out.layouts)) {
+    return OFFPATH_ERR_ARGUMENT;
+  }
+  out.file = file;
+  out.locked = t.flags != 0;
+  out.memory = block_of(t.memory);
+  out.offset = t.offset_bytes;
+  out.skip = t.skip_bytes;
+  out.layout = t.layout;
+  out.after.assign(t.after_count, 0);
+  return files::check(out).code();
+}
+
 OwnBlocks own_blocks(const Collective& collective, uint32_t rank) {
   OwnBlocks own;
   if (collective.kind == OFFPATH_ALLGATHER) {

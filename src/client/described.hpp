@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From what callers of the C API describe to what client and service share (collective/, remote/). Pure. Linear in the
+// From what callers of the C API describe to what client and service share (collective/, remote/, files/). Pure. Linear in the
 // ranges, and in the blocks of an exchange when they are in the order of peers and tags.
 #pragma once
 
 #include "collective/collective.hpp"
+#include "files/transfer.hpp"
 #include "remote/record.hpp"
 
 #include <offpath/offpath.h>
@@ -23,6 +24,9 @@ struct DescribedRemote {
   std::span<const uint8_t> data;  // of the caller; what goes along
 };
 offpath_status_t describe(const offpath_remote_t& from, uint32_t team_size, DescribedRemote& out);
+
+// What it comes after is named when it is submitted.
+offpath_status_t describe(const offpath_file_transfer_t& from, uint32_t file, files::Transfer& out);
 
 // What a member sends to itself (exchange and allgather; nothing elsewhere).
 struct OwnCopy {

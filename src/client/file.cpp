@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Files: descriptors handed to the service, and transfers posted on them.
-#include "files/transfer.hpp"
 #include "base/result.hpp"
+#include "client/described.hpp"
 #include "client/session.hpp"
 
 #include <algorithm>
@@ -12,7 +12,6 @@ using offpath::base::ErrnoGuard;
 using offpath::base::Status;
 namespace files = offpath::files;
 namespace layout = offpath::session;
-namespace memory = offpath::memory;
 using layout::OpKind;
 
 void offpath_session::take_file_result(offpath_op& op) const {
@@ -83,37 +82,6 @@ Status open_file(offpath_session& session, int descriptor, offpath_file** out) {
                            : offpath_status_string(status));
 }
 
-bool is_whole(const offpath_file_transfer_t& p, const offpath_session& session) {
-  if (p.struct_bytes != sizeof(p) || (p.flags & ~uint32_t{OFFPATH_FILE_LOCKED}) != 0 || p.reserved != 0 ||
-      (p.layouts == nullptr && p.layouts_count > 0) || (p.after == nullptr && p.after_count > 0) ||
-      p.after_count > OFFPATH_TASK_AFTER_MAX || p.layouts_count > 2) {
-    return false;
-  }
-  const std::span after(p.after, p.after_count);
-  return std::all_of(after.begin(), after.end(),
-                     [&](const offpath_op_t* op) { return op != nullptr && op->session == &session; });
-}
-
-files::Transfer describe(const offpath_file_transfer_t& p, uint32_t number) {
-  files::Transfer out;
-  out.file = number;
-  out.locked = p.flags != 0;
-  out.memory = {p.memory.peer,  p.memory.tag,    reinterpret_cast<uint64_t>(p.memory.address),
-                p.memory.bytes, p.memory.layout, 0};
-  out.offset = p.offset_bytes;
-  out.skip = p.skip_bytes;
-  out.layout = p.layout;
-  for (const offpath_layout_t& given : std::span(p.layouts, p.layouts_count)) {
-    memory::Layout& layout = out.layouts.emplace_back();
-    layout.size_bytes = given.size_bytes;
-    layout.extent_bytes = given.extent_bytes;
-    for (const offpath_range_t& range : std::span(given.ranges, given.ranges == nullptr ? 0 : given.ranges_count))
-      layout.ranges.push_back({range.offset_bytes, range.bytes});
-  }
-  out.after.assign(p.after_count, 0);  // named when it is submitted
-  return out;
-}
-
 offpath_status_t post(offpath_file_t* file, const offpath_file_transfer_t* params, OpKind kind, const char* name,
                       offpath_op_t** out) {
   if (file == nullptr || params == nullptr || out == nullptr) return OFFPATH_ERR_ARGUMENT;
@@ -121,9 +89,12 @@ offpath_status_t post(offpath_file_t* file, const offpath_file_transfer_t* param
   *out = nullptr;
   offpath_session& session = *file->session;
   if (!session.mine()) return OFFPATH_ERR_STATE;
-  if (!is_whole(*params, session)) return OFFPATH_ERR_ARGUMENT;
-  const files::Transfer transfer = describe(*params, file->number);
-  if (!files::check(transfer).ok()) return OFFPATH_ERR_ARGUMENT;
+  files::Transfer transfer;
+  const offpath_status_t status = offpath::client::describe(*params, file->number, transfer);
+  if (status != OFFPATH_OK) return status;
+  const std::span after(params->after, params->after_count);
+  const auto is_ours = [&](const offpath_op_t* op) { return op != nullptr && op->session == &session; };
+  if (!std::all_of(after.begin(), after.end(), is_ours)) return OFFPATH_ERR_ARGUMENT;
   auto op = make_op(session, kind, name);
   op->record = files::encode(transfer, &op->after_offset);
   op->bytes = transfer.memory.bytes;
@@ -133,7 +104,7 @@ offpath_status_t post(offpath_file_t* file, const offpath_file_transfer_t* param
   std::lock_guard lock(session.mutex);
   session.use_memory(named);
   op->sequence = session.next_transfer++;
-  return session.post_after(std::move(op), std::span(params->after, params->after_count), out);
+  return session.post_after(std::move(op), after, out);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 #include "client/successor.hpp"
 
 #include "base/clock.hpp"
-#include "base/environment.hpp"
 #include "base/quiet_thread.hpp"
+#include "base/result.hpp"
 #include "client/session.hpp"
 #include "tasks/record.hpp"
 

@@ -17,8 +17,6 @@ using memory::Range;
 
 namespace {
 
-constexpr uint32_t kMaxLayouts = 2;  // of the memory and of the file
-
 struct TransferRecord {
   memory::Block memory;
   uint64_t offset;

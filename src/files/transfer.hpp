@@ -17,6 +17,8 @@ namespace offpath::files {
 
 inline constexpr uint32_t kMaxFiles = 1024;  // of one client: their numbers are less
 
+inline constexpr uint32_t kMaxLayouts = 2;  // of a transfer: of the memory and of the file
+
 // See offpath_file_transfer_t.
 struct Transfer {
   uint32_t file = 0;     // as its client has numbered it

@@ -12,18 +12,10 @@ namespace {
 
 using base::Status;
 
-class CmaPort : public Port {
+class CmaPort : public RangedPort {
  public:
   explicit CmaPort(pid_t process) : process_(process) {}
 
-  Outcome read(void* to, uint64_t address, size_t bytes, Ticket) const override {
-    const Range range{static_cast<int64_t>(address), bytes};
-    return gather(to, {&range, 1}, {});
-  }
-  Outcome write(uint64_t address, const void* from, size_t bytes, Ticket) const override {
-    const Range range{static_cast<int64_t>(address), bytes};
-    return scatter({&range, 1}, from, {});
-  }
   Outcome gather(void* to, std::span<const Range> ranges, Ticket) const override {
     return transfer(process_vm_readv, to, ranges, "read");
   }

@@ -108,19 +108,11 @@ class Lock {
   bool held_ = false;
 };
 
-class FilePort : public Port {
+class FilePort : public RangedPort {
  public:
   FilePort(std::shared_ptr<const base::Fd> file, FileThreads* threads, std::shared_ptr<FileError> error, bool locks)
       : file_(std::move(file)), threads_(threads), error_(std::move(error)), locks_(locks) {}
 
-  Outcome read(void* to, uint64_t address, size_t bytes, Ticket ticket) const override {
-    const Range range{static_cast<int64_t>(address), bytes};
-    return gather(to, {&range, 1}, ticket);
-  }
-  Outcome write(uint64_t address, const void* from, size_t bytes, Ticket ticket) const override {
-    const Range range{static_cast<int64_t>(address), bytes};
-    return scatter({&range, 1}, from, ticket);
-  }
   Outcome gather(void* to, std::span<const Range> ranges, Ticket ticket) const override {
     return later(ranges, ticket, false, [to](int file, uint64_t at, uint64_t bytes, uint64_t offset) {
       return pread(file, static_cast<uint8_t*>(to) + at, bytes, static_cast<off_t>(offset));

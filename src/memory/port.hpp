@@ -71,6 +71,21 @@ class Port {
   virtual bool is_over() const { return false; }
 };
 
+// One whose accesses are of ranges: one stretch is a list of one.
+class RangedPort : public Port {
+ public:
+  Outcome read(void* to, uint64_t address, size_t bytes, Ticket ticket) const override {
+    const Range range{static_cast<int64_t>(address), bytes};
+    return gather(to, {&range, 1}, ticket);
+  }
+  Outcome write(uint64_t address, const void* from, size_t bytes, Ticket ticket) const override {
+    const Range range{static_cast<int64_t>(address), bytes};
+    return scatter({&range, 1}, from, ticket);
+  }
+  Outcome gather(void* to, std::span<const Range> ranges, Ticket ticket = {}) const override = 0;
+  Outcome scatter(std::span<const Range> ranges, const void* from, Ticket ticket = {}) const override = 0;
+};
+
 // Cross-memory attach (process_vm_readv/writev): any address of a process of the same user. One copy each way by the
 // kernel, 7 GB/s from 256 KiB on; needs the right to ptrace the process (notes in docs/architecture.md).
 std::unique_ptr<Port> make_cma(pid_t process);

@@ -197,38 +197,12 @@ def lost_busy(s):
     kill_service(s, "busy")
 
 
-def lost_blocked(s):
-    """Ranks that block in calls that are not ours answer, and do their part, while one waits for what was lost."""
-    ranks, calls = 9, 16
-    for first in range(0, calls, ranks - 1):
-        acts = [f"{s.folder}/{name}-{first}" for name in ("ready", "go", "posted", "killed")]
-        changes = dict(zip(("LOST_READY", "LOST_GO", "KILL_READY", "KILL_GO"), acts))
-        # Nobody gives up within this test: who waits is answered, or it fails.
-        changes |= {**FORCED, "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
-        process = s.launch([s.program("lost_blocked"), s.folder, str(first)], ranks, changes, s.library)
-        try:
-            wait_for(acts[0])
-            (service,) = s.service_pids()
-            os.kill(service, signal.SIGSTOP)
-            wait_until(lambda: all_stopped(service), f"all threads of {service} are stopped")  # noqa: B023
-            open(acts[1], "w").close()
-            wait_for(acts[2])
-            os.kill(service, signal.SIGKILL)
-            wait_until(lambda: service not in s.service_pids(), f"{service} is gone")  # noqa: B023
-            open(acts[3], "w").close()
-            other = s.collect(process)
-        finally:
-            end_group(process)
-        check(other.status == 0 and "while blocked: ok" in other.out and "later ones: ok" in other.out, str(other))
-        # None was begun at the service: all of them are done natively.
-        check("failed 0" in other.out and len(other.warnings()) == 1, str(other))
-
-
-def lost_unused(s):
-    """A rank that has not used a communicator answers there, too. Nobody gives up within this test."""
-    ready, go, posted, killed = (f"{s.folder}/{name}" for name in ("ready", "go", "posted", "killed"))
-    changes = {**FORCED, "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
-    process = s.launch([s.program("lost_unused"), s.folder], 4, changes, s.library)
+def stopped_then_killed(s, command, ranks, acts, **changes):
+    """Of a program whose service is stopped, and killed once calls are posted that it does not take. Nobody gives up
+    within this test: who waits is answered, or it fails."""
+    ready, go, posted, killed = acts
+    changes = {**FORCED, "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000", **changes}
+    process = s.launch(command, ranks, changes, s.library)
     try:
         wait_for(ready)
         (service,) = s.service_pids()
@@ -239,9 +213,27 @@ def lost_unused(s):
         os.kill(service, signal.SIGKILL)
         wait_until(lambda: service not in s.service_pids(), f"{service} is gone")
         open(killed, "w").close()
-        other = s.collect(process)
+        return s.collect(process)
     finally:
         end_group(process)
+
+
+def lost_blocked(s):
+    """Ranks that block in calls that are not ours answer, and do their part, while one waits for what was lost."""
+    ranks, calls = 9, 16
+    for first in range(0, calls, ranks - 1):
+        acts = [f"{s.folder}/{name}-{first}" for name in ("ready", "go", "posted", "killed")]
+        names = dict(zip(("LOST_READY", "LOST_GO", "KILL_READY", "KILL_GO"), acts))
+        other = stopped_then_killed(s, [s.program("lost_blocked"), s.folder, str(first)], ranks, acts, **names)
+        check(other.status == 0 and "while blocked: ok" in other.out and "later ones: ok" in other.out, str(other))
+        # None was begun at the service: all of them are done natively.
+        check("failed 0" in other.out and len(other.warnings()) == 1, str(other))
+
+
+def lost_unused(s):
+    """A rank that has not used a communicator answers there, too."""
+    acts = [f"{s.folder}/{name}" for name in ("ready", "go", "posted", "killed")]
+    other = stopped_then_killed(s, [s.program("lost_unused"), s.folder], 4, acts)
     check(other.status == 0 and "without a part: ok" in other.out, str(other))
 
 

@@ -198,14 +198,14 @@ void Job::warn_of_loss(const char* meaning) const {
 }
 
 offpath_status_t Job::go_on() {
+  if (member_.alive()) return OFFPATH_OK;
   report_lost_service();
   const offpath_status_t status = member_.go_on(&client::next_session);
   const bool never = status != OFFPATH_OK && status != OFFPATH_IN_PROGRESS && member_.may_go_on();
   if (never && member_.nodes().leads(rank()) && !end_reported_.exchange(true)) {
     say(settings_, LogLevel::warn,
         "no service takes the place of the lost one: three were lost within a minute, or none can be started (all is "
-        "native "
-        "now). Find out why they end");
+        "native now). Find out why they end");
   }
   return status;
 }
