@@ -156,6 +156,19 @@ def lost_again(s, **changes):
             check(counts["offloaded_count"] > counts["native_count"] > 0, str(line))
 
 
+def lost_silent(s):
+    """No service takes the place of one that was silent, as that may be silent, too."""
+
+    def stop(_, found):
+        for service in found:
+            os.kill(service, signal.SIGSTOP)
+        return ()
+
+    warnings, lines = killed_again(s, 1, stop, appears=False, OFFPATH_SERVICE_SILENCE_MS="700")
+    check(len(warnings) == 1 and "no sign of life" in warnings[0] and "all is native now" in warnings[0], str(warnings))
+    check(all(line["collectives"]["ialltoall"]["native_count"] > 400 for line in lines), str(lines))
+
+
 def lost_again_asking(s):
     """As in a job of many ranks, nobody has room for messages before it has asked for it, at each service."""
     lost_again(s, OFFPATH_MPI_STAGING=str(8 << 20))
@@ -275,6 +288,6 @@ def lost_random_long(s):
     killed_at_random(s, range(6, 156))
 
 
-CASES = (lost_blocked, lost_unused, lost_again, lost_again_asking, lost_random, lost_random_long,
+CASES = (lost_blocked, lost_unused, lost_again, lost_again_asking, lost_silent, lost_random, lost_random_long,
          lost_idle, lost_begun, lost_twice, parted, starved, lost_in_place, lost_kinds, lost_pairs, lost_persistent,
          lost_words, lost_freed, lost_at_end, lost_busy)
