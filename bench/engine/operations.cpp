@@ -64,7 +64,8 @@ int main(int argc, char** argv) {
     engine::TeamSpec spec;
     spec.rank = rank;
     spec.client = rank + 1;
-    for (Node* member : nodes) spec.members.push_back({member == nodes[rank], 0, member->fabric->address()});
+    spec.members = {{nodes[0] == nodes[rank], 0, nodes[0]->fabric->address()},
+                    {nodes[1] == nodes[rank], 0, nodes[1]->fabric->address()}};
     team[rank] = nodes[rank]->engine.add_team(std::move(spec)).value();
   }
   if (put && !second.target.open(2, 0, 1, address_of(to[1].data()), bytes, false).ok()) return 1;

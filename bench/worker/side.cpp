@@ -74,10 +74,12 @@ void Side::serve(std::uint32_t rank, Blocks& blocks, const std::vector<Side*>& s
   engine::TeamSpec spec;
   spec.rank = rank;
   spec.client = rank + 1;
+  std::vector<engine::WorkerAddress> members;
   for (Side* const side : sides) {
     const auto worker = static_cast<std::uint32_t>(std::find(sides.begin(), sides.end(), side) - sides.begin());
-    spec.members.push_back({one_service || side == this, worker, side->address()});
+    members.push_back({one_service || side == this, worker, side->address()});
   }
+  spec.members = engine::Roster(members);
   members_.push_back({rank, &blocks, engine_.add_team(std::move(spec)).value()});
 }
 

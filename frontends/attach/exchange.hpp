@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace offpath::attach {
@@ -27,13 +28,27 @@ class Exchange {
     all->assign(static_cast<size_t>(size_), own);
     return size_ == 1 || gather_bytes(&own, sizeof(Record), all->data());
   }
+  // Those that give something, each `bytes`, do so to everybody, in their order. `gives`: by process, the same at all.
+  bool gather_some(const void* own, size_t bytes, const std::vector<uint8_t>& gives, void* all) const {
+    Parts parts;
+    for (const uint8_t each : gives) {
+      parts.begins.push_back(parts.begins.empty() ? 0 : parts.begins.back() + parts.bytes.back());
+      parts.bytes.push_back(each != 0 ? static_cast<int>(bytes) : 0);
+    }
+    return gather_parts(own, parts, all);
+  }
 
  protected:
+  // What each process gives, and where that lies among all.
+  struct Parts {
+    std::vector<int> bytes, begins;
+  };
   ~Exchange() = default;
 
  private:
   virtual bool broadcast_bytes(void* record, size_t bytes) const = 0;
   virtual bool gather_bytes(const void* record, size_t bytes, void* all) const = 0;
+  virtual bool gather_parts(const void* own, const Parts& parts, void* all) const = 0;
 
   int rank_;
   int size_;

@@ -17,11 +17,14 @@ constexpr const char* kDifferentSecrets =
     "OFFPATH_JOB_SECRET to the same for all, or for none";
 
 // Addresses begin with the name of the job (src/session/member_address.hpp).
-bool of_one_job(const std::vector<Address>& addresses) {
+bool of_one_job(const Directory& members) {
   constexpr size_t kNameBytes = 8;
-  return std::all_of(addresses.begin(), addresses.end(), [&](const Address& address) {
-    return std::equal(address.begin(), address.begin() + kNameBytes, addresses.front().begin());
-  });
+  const auto first = members.address(0);
+  for (uint32_t number = 1; number < members.addresses_count(); ++number) {
+    const auto address = members.address(number);
+    if (!std::equal(address.begin(), address.begin() + kNameBytes, first.begin())) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -43,34 +46,37 @@ std::string Membership::choose_cores(const Terms& terms, const Settings& setting
   return "";
 }
 
-Attachment Membership::own_attachment(const Terms& terms) {
-  Attachment own{};
-  own.error.status = OFFPATH_ERR_NO_SERVICE;
+offpath_error_t Membership::attach_itself(const Terms& terms, Address* address) {
+  offpath_error_t error{};
+  error.status = OFFPATH_ERR_NO_SERVICE;
   if (session() != nullptr && !alive()) no_service_ = loss().problem;
   if (no_service_.empty() && session() == nullptr) {
-    own = open_session(terms, cores_.list, nodes_.around(rank_), &first_);
+    error = open_session(terms, cores_.list, nodes_.around(rank_), &first_);
     session_.store(first_, std::memory_order_release);
-    if (own.error.status != OFFPATH_OK) no_service_ = own.error.text;
-  } else if (no_service_.empty()) {
-    own.error.status = address_of(session(), &own.address);
+    if (error.status != OFFPATH_OK) no_service_ = error.text;
   }
-  snprintf(own.error.text, sizeof(own.error.text), "%s", no_service_.c_str());
-  return own;
+  if (no_service_.empty()) error.status = address_of(session(), address);
+  snprintf(error.text, sizeof(error.text), "%s", no_service_.c_str());
+  return error;
 }
 
-std::string Membership::attach(const Terms& terms, const Exchange& team, std::vector<Address>* addresses) {
-  const Attachment own = own_attachment(terms);
-  std::vector<Attachment> all;
-  if (!team.gather(own, &all)) return team.failure();
-  addresses->clear();
-  for (const Attachment& other : all) {
-    if (other.error.status != OFFPATH_OK) {
-      return std::string(process_) + " " + std::to_string(addresses->size()) +
-             " could not attach to its service: " + other.error.text;
-    }
-    addresses->push_back(other.address);
+std::string Membership::attach(const Terms& terms, const Exchange& team, Directory* members) {
+  Address address;
+  const offpath_error_t own = attach_itself(terms, &address);
+  std::vector<offpath_status_t> all;
+  if (!team.gather(own.status, &all)) return team.failure();
+  const auto failed =
+      std::find_if(all.begin(), all.end(), [](offpath_status_t status) { return status != OFFPATH_OK; });
+  if (failed != all.end()) {
+    std::vector<uint8_t> speaks(all.size());
+    speaks[static_cast<size_t>(failed - all.begin())] = 1;
+    offpath_error_t first{};
+    if (!team.gather_some(&own, sizeof(own), speaks, &first)) return team.failure();
+    return std::string(process_) + " " + std::to_string(failed - all.begin()) +
+           " could not attach to its service: " + first.text;
   }
-  return of_one_job(*addresses) ? "" : kDifferentSecrets;
+  if (!Directory::gather(team, address, members)) return team.failure();
+  return of_one_job(*members) ? "" : kDifferentSecrets;
 }
 
 void Membership::rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const {

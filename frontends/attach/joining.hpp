@@ -5,6 +5,7 @@
 // Threads: one at a time; session(), alive() and go_on() by any, once attached.
 #pragma once
 
+#include "attach/directory.hpp"
 #include "attach/exchange.hpp"
 #include "attach/loss.hpp"
 #include "attach/nodes.hpp"
@@ -28,9 +29,9 @@ class Membership {
   bool meet(const Exchange& job, std::vector<NodeRecord>* records);
   // The cores of the services; the same at all. Nothing: they are found; else why there can be no service.
   std::string choose_cores(const Terms& terms, const Settings& settings, const std::vector<NodeRecord>& records);
-  // This process attaches, unless it has, and all of `team` tell their addresses. Nothing: all are attached; else why
+  // This process attaches, unless it has, and all of `team` tell where they are. Nothing: all are attached; else why
   // not, the same at all. Blocks until the services are up or known not to be.
-  std::string attach(const Terms& terms, const Exchange& team, std::vector<Address>* addresses);
+  std::string attach(const Terms& terms, const Exchange& team, Directory* members);
   void detach();
   // One line for the user. By the first process.
   void announce(const Settings& settings) const;
@@ -58,7 +59,8 @@ class Membership {
   Loss loss() const;
 
  private:
-  Attachment own_attachment(const Terms& terms);
+  // And where its session is.
+  offpath_error_t attach_itself(const Terms& terms, Address* address);
 
   const char* process_;
   int rank_ = 0;

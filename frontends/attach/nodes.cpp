@@ -31,15 +31,17 @@ bool Nodes::leads(int rank) const {
 
 namespace {
 
-bool is_crowded(std::span<const NodeRecord> records, const Nodes& nodes, uint32_t node) {
+// By node, in their order.
+std::vector<std::vector<const NodeRecord*>> by_node(std::span<const NodeRecord> records, const Nodes& nodes) {
+  std::vector<std::vector<const NodeRecord*>> there(nodes.count());
+  for (size_t i = 0; i < records.size(); ++i) there[nodes.of(static_cast<int>(i))].push_back(&records[i]);
+  return there;
+}
+
+bool is_crowded(std::span<const NodeRecord* const> processes) {
   CoreSet bound;
-  size_t processes = 0;
-  for (size_t i = 0; i < records.size(); ++i) {
-    if (nodes.of(static_cast<int>(i)) != node) continue;
-    bound |= records[i].bound;
-    ++processes;
-  }
-  return processes > bound.count();
+  for (const NodeRecord* each : processes) bound |= each->bound;
+  return processes.size() > bound.count();
 }
 
 }  // namespace
@@ -47,7 +49,8 @@ bool is_crowded(std::span<const NodeRecord> records, const Nodes& nodes, uint32_
 base::Result<ServiceCores> choose_cores(const Terms& terms, const Settings& settings,
                                         std::span<const NodeRecord> records, const Nodes& nodes, int rank,
                                         const char* processes) {
-  const bool crowded = is_crowded(records, nodes, nodes.of(rank));
+  const auto all = by_node(records, nodes);
+  const bool crowded = is_crowded(all[nodes.of(rank)]);
   ServiceCores own{settings.service_cores, false, crowded};
   if (terms.cores_given != 0) return own;
   for (uint32_t node = 0; node < nodes.count(); ++node) {
@@ -55,12 +58,11 @@ base::Result<ServiceCores> choose_cores(const Terms& terms, const Settings& sett
     CoreSet allowed;
     const char* host = "";
     bool may_share = terms.share_cores != 0;
-    for (size_t i = 0; i < records.size(); ++i) {
-      if (nodes.of(static_cast<int>(i)) != node) continue;
-      masks.push_back(records[i].bound);
-      allowed |= records[i].allowed;
-      host = records[i].host.data();
-      may_share |= records[i].has_dpu;
+    for (const NodeRecord* each : all[node]) {
+      masks.push_back(each->bound);
+      allowed |= each->allowed;
+      host = each->host.data();
+      may_share |= each->has_dpu;
     }
     const Placement placement = base::place_service(masks, allowed, may_share ? Sharing::allowed : Sharing::forbidden);
     if (placement.cores.none()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "attach/session.hpp"
 
+#include "attach/directory.hpp"
 #include "base/random.hpp"
 
 #include <dlfcn.h>
@@ -17,41 +18,43 @@ void Terms::propose(const Settings& settings) {
   problem[0] = '\0';
 }
 
-Attachment open_session(const Terms& terms, const std::string& service_cores, const Surroundings& around,
-                        offpath_session_t** session) {
+offpath_error_t open_session(const Terms& terms, const std::string& service_cores, const Surroundings& around,
+                             offpath_session_t** session) {
   offpath_attach_params_t params{};
   params.struct_bytes = sizeof(params);
   memcpy(params.job_token, terms.token, sizeof(params.job_token));
   params.service_cores = service_cores.empty() ? nullptr : service_cores.c_str();
   params.flags = around.nodes == 1 ? OFFPATH_ATTACH_NODE_ONLY : 0;
   params.node_sessions_count = around.neighbours;
-  Attachment own{};
-  own.error.status = offpath_session_attach(&params, session, &own.error);
-  if (own.error.status != OFFPATH_OK) {
-    *session = nullptr;
-    return own;
-  }
-  own.error.status = address_of(*session, &own.address);
-  return own;
+  offpath_error_t error{};
+  error.status = offpath_session_attach(&params, session, &error);
+  if (error.status != OFFPATH_OK) *session = nullptr;
+  return error;
 }
 
 offpath_status_t address_of(offpath_session_t* session, Address* address) {
   size_t bytes = 0;
-  return offpath_session_address(session, address->data(), address->size(), &bytes);
+  const offpath_status_t status = offpath_session_address(session, address->data.data(), address->data.size(), &bytes);
+  address->bytes = static_cast<uint32_t>(bytes);
+  return status;
 }
 
 offpath_status_t create_team(offpath_session_t* session, std::span<const uint8_t, OFFPATH_TEAM_ID_BYTES> id, int rank,
-                             std::span<const Address> addresses, offpath_team_t** team, offpath_error_t* error,
+                             const Directory& members, offpath_team_t** team, offpath_error_t* error,
                              const char* compress) {
   offpath_team_params_t params{};
   params.struct_bytes = sizeof(params);
   params.rank = static_cast<uint32_t>(rank);
-  params.size = static_cast<uint32_t>(addresses.size());
-  params.address_stride_bytes = sizeof(Address);
-  params.addresses = addresses.data();
+  params.size = static_cast<uint32_t>(members.size());
   params.compress = compress;
   memcpy(params.id, id.data(), id.size());
-  return offpath_team_create(session, &params, team, error);
+  offpath_directory_t directory{};
+  directory.struct_bytes = sizeof(directory);
+  directory.count = members.addresses_count();
+  directory.stride_bytes = members.stride_bytes();
+  directory.addresses = members.addresses();
+  directory.number_of = members.number_of();
+  return offpath_team_create_numbered(session, &params, &directory, team, error);
 }
 
 }  // namespace offpath::attach

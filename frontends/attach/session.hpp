@@ -32,24 +32,24 @@ struct Surroundings {
   uint32_t neighbours = 0;  // processes on this one's node, itself included
 };
 
-using Address = std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES>;
-
-struct Attachment {
-  offpath_error_t error;  // status OFFPATH_OK: it is attached
-  Address address;
+struct Address {
+  uint32_t bytes = 0;
+  std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES> data{};
 };
 
+class Directory;
+
 // Attaches this process, which then owns *session; null if it failed. Blocks until its service is up or known not to
-// be.
-Attachment open_session(const Terms& terms, const std::string& service_cores, const Surroundings& around,
-                        offpath_session_t** session);
+// be. Its status is OFFPATH_OK: it is attached.
+offpath_error_t open_session(const Terms& terms, const std::string& service_cores, const Surroundings& around,
+                             offpath_session_t** session);
 
 offpath_status_t address_of(offpath_session_t* session, Address* address);
 
-// This process's end of a team: the one with that address, among all members'. The id is the same at all. `compress`: as of
+// This process's end of a team: of that number among all members. The id is the same at all. `compress`: as of
 // offpath_team_params_t.
 offpath_status_t create_team(offpath_session_t* session, std::span<const uint8_t, OFFPATH_TEAM_ID_BYTES> id, int rank,
-                             std::span<const Address> addresses, offpath_team_t** team, offpath_error_t* error,
+                             const Directory& members, offpath_team_t** team, offpath_error_t* error,
                              const char* compress = nullptr);
 
 }  // namespace offpath::attach

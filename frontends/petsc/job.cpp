@@ -44,6 +44,11 @@ class CommExchange final : public attach::Exchange {
     const int count = static_cast<int>(bytes);
     return MPI_Allgather(record, count, MPI_BYTE, all, count, MPI_BYTE, comm_) == MPI_SUCCESS;
   }
+  bool gather_parts(const void* own, const Parts& parts, void* all) const override {
+    const int bytes = parts.bytes[static_cast<size_t>(rank())];
+    return MPI_Allgatherv(own, bytes, MPI_BYTE, all, parts.bytes.data(), parts.begins.data(), MPI_BYTE, comm_) ==
+           MPI_SUCCESS;
+  }
 
   MPI_Comm comm_;
 };
@@ -102,8 +107,8 @@ PetscErrorCode make_team(MPI_Comm comm, offpath_team_t** team, std::string* reas
   PetscFunctionBegin;
   *team = nullptr;
   const CommExchange ranks(comm);
-  std::vector<attach::Address> addresses;
-  *reason = job.member.attach(job.terms, ranks, &addresses);
+  attach::Directory members;
+  *reason = job.member.attach(job.terms, ranks, &members);
   if (!reason->empty()) PetscFunctionReturn(0);
   std::array<uint8_t, OFFPATH_TEAM_ID_BYTES> id;
   base::fill_random(id.data(), id.size());
@@ -111,7 +116,7 @@ PetscErrorCode make_team(MPI_Comm comm, offpath_team_t** team, std::string* reas
   offpath_error_t error{};
   const bool shares = offpath_session_shares_memory(job.member.session()) != 0;
   const bool created =
-      shares && attach::create_team(job.member.session(), id, ranks.rank(), addresses, team, &error) == OFFPATH_OK;
+      shares && attach::create_team(job.member.session(), id, ranks.rank(), members, team, &error) == OFFPATH_OK;
   if (!shares) snprintf(error.text, sizeof(error.text), "%s", kFarService);
   const int made = created ? 1 : 0;
   int everywhere = 0;

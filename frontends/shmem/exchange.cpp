@@ -3,6 +3,7 @@
 
 #include "shmem/natives.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace offpath::shmem {
@@ -34,6 +35,22 @@ bool HeapExchange::gather_bytes(const void* record, size_t bytes, void* all) con
   call.shmem_fcollect64(own + stride, own, stride / 8, 0, 0, static_cast<int>(pes), words);
   for (size_t pe = 0; pe < pes; ++pe) memcpy(static_cast<std::byte*>(all) + bytes * pe, own + stride * (pe + 1), bytes);
   call.shmem_free(shared);  // passes a barrier first: nobody's words are taken away too early
+  return true;
+}
+
+bool HeapExchange::gather_parts(const void* own, const Parts& parts, void* all) const {
+  const Natives& call = native();
+  const int most = *std::max_element(parts.bytes.begin(), parts.bytes.end());
+  void* const shared = call.shmem_malloc(static_cast<size_t>(most));
+  if (shared == nullptr) return false;
+  memcpy(shared, own, static_cast<size_t>(parts.bytes[static_cast<size_t>(rank())]));
+  call.shmem_barrier_all();
+  for (int pe = 0; pe < size(); ++pe) {
+    const auto bytes = static_cast<size_t>(parts.bytes[static_cast<size_t>(pe)]);
+    auto* const to = static_cast<std::byte*>(all) + parts.begins[static_cast<size_t>(pe)];
+    if (bytes > 0) call.shmem_ctx_getmem(native_context(kDefaultContext), to, shared, bytes, pe);
+  }
+  call.shmem_free(shared);
   return true;
 }
 

@@ -16,6 +16,7 @@ class HeapExchange final : public attach::Exchange {
  private:
   bool broadcast_bytes(void* record, size_t bytes) const override;
   bool gather_bytes(const void* record, size_t bytes, void* all) const override;
+  bool gather_parts(const void* own, const Parts& parts, void* all) const override;
 };
 
 }  // namespace offpath::shmem

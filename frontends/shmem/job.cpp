@@ -53,14 +53,14 @@ std::vector<std::byte*> Job::mapped_parts(size_t which, const Range& own) const 
   return mapped;
 }
 
-bool Job::open_windows(const Opening& opening, std::span<const attach::Address> addresses) {
+bool Job::open_windows(const Opening& opening, const attach::Directory& members) {
   void* const probe = native().shmem_malloc(1);
   const Ranges own_ranges{heap_range(probe), data_range()};
   native().shmem_free(probe);
   std::vector<Ranges> all;
   if (!exchange().gather(own_ranges, &all)) return turn_off(LogLevel::warn, kNoHeap);
   offpath_error_t own{};
-  own.status = attach::create_team(member_.session(), opening.team, pe_, addresses, &team_, &own);
+  own.status = attach::create_team(member_.session(), opening.team, pe_, members, &team_, &own);
 
   for (size_t which = 0; own.status == OFFPATH_OK && which < kSegments; ++which) {
     const Range& range = own_ranges[which];
@@ -110,11 +110,11 @@ bool Job::agree() {
   if (opening->min_nodes == 0 || node_count < opening->min_nodes) {
     return turn_off(LogLevel::info, "the policy offloads no windows on " + std::to_string(node_count) + " node(s)");
   }
-  std::vector<attach::Address> addresses;
+  attach::Directory members;
   std::string problem = member_.choose_cores(opening->terms, settings_, records);
-  if (problem.empty()) problem = member_.attach(opening->terms, exchange(), &addresses);
+  if (problem.empty()) problem = member_.attach(opening->terms, exchange(), &members);
   if (!problem.empty()) return turn_off(LogLevel::warn, problem);
-  return open_windows(*opening, addresses);
+  return open_windows(*opening, members);
 }
 
 void Job::start() {

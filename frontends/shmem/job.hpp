@@ -73,7 +73,7 @@ class Job {
   void fill_opening(Opening* opening) const;
   // Where this process sees the others' parts: heaps on its own node, if the native library shares them.
   std::vector<std::byte*> mapped_parts(size_t which, const Range& own) const;
-  bool open_windows(const Opening& opening, std::span<const attach::Address> addresses);
+  bool open_windows(const Opening& opening, const attach::Directory& members);
   HeapExchange exchange() const { return {pe_, pe_count_}; }
   void close();
   bool turn_off(LogLevel level, const std::string& reason);

@@ -169,6 +169,21 @@ typedef struct offpath_team_params {
 offpath_status_t offpath_team_create(offpath_session_t* session, const offpath_team_params_t* params,
                                      offpath_team_t** team, offpath_error_t* error);
 
+/* Where members are served: members of one worker have the same address, which is there once. */
+typedef struct offpath_directory {
+  uint32_t struct_bytes; /* sizeof(offpath_directory_t) */
+  uint32_t count;        /* addresses */
+  uint32_t stride_bytes; /* distance between two of them */
+  uint32_t reserved;
+  const void* addresses;     /* count x stride bytes, from offpath_session_address */
+  const uint32_t* number_of; /* by member: which of them is its */
+} offpath_directory_t;
+
+/* The same as offpath_team_create for a team of many members: addresses are those of the directory, not those in *params. */
+offpath_status_t offpath_team_create_numbered(offpath_session_t* session, const offpath_team_params_t* params,
+                                              const offpath_directory_t* directory, offpath_team_t** team,
+                                              offpath_error_t* error);
+
 /* Lets go of the team; NULL is allowed. Operations in progress go on; the memory goes with the last of them. */
 void offpath_team_destroy(offpath_team_t* team);
 

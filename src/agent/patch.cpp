@@ -85,9 +85,11 @@ std::vector<uint8_t> submission_of(const session::SegmentView& view, uint32_t in
     const uint64_t at = slot.team;
     const session::TeamRecord* team = view.team_record(at);
     if (team != nullptr) {
-      const uint64_t addresses = team->addresses, lost = team->lost, size = team->size, stride = team->address_stride;
+      const uint64_t addresses = team->addresses, address_of = team->address_of, lost = team->lost;
+      const uint64_t size = team->size, count = team->addresses_count, stride = team->address_stride;
       pieces.add_arena(at, sizeof(session::TeamRecord));
-      pieces.add_arena(addresses, size * std::min<uint64_t>(stride, OFFPATH_ADDRESS_MAX_BYTES));
+      pieces.add_arena(addresses, count * std::min<uint64_t>(stride, OFFPATH_ADDRESS_MAX_BYTES));
+      pieces.add_arena(address_of, size * sizeof(uint32_t));
       pieces.add_arena(lost, size);
     }
   }

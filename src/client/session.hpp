@@ -13,6 +13,7 @@
 #include "base/memfd.hpp"
 #include "base/silence.hpp"
 #include "base/starvation.hpp"
+#include "client/address_tables.hpp"
 #include "client/arena.hpp"
 #include "client/described.hpp"
 #include "client/heap.hpp"
@@ -84,8 +85,8 @@ struct offpath_team {
   uint32_t rank = 0;
   uint32_t size = 0;
   uint32_t nodes = 0;
-  uint64_t addresses = 0;
-  uint64_t addresses_bytes = 0;
+  uint64_t addresses = 0;   // arena offset, as the next ones
+  uint64_t address_of = 0;  // of each member
   uint64_t lost = 0;
   uint64_t next_sequence = 0;
   uint32_t unfinished = 0;
@@ -246,6 +247,7 @@ struct offpath_session {
   std::deque<std::unique_ptr<offpath_op>> unclaimed;
   std::vector<std::unique_ptr<offpath_op>> spare;
   std::vector<std::unique_ptr<offpath_team>> teams;
+  offpath::client::AddressTables address_tables;
   std::vector<std::unique_ptr<offpath_window>> windows;
   offpath_team own;  // of operations that are no team's: this session alone
   std::vector<std::unique_ptr<offpath_function>> functions;

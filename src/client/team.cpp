@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/result.hpp"
 #include "client/session.hpp"
-#include "session/member_address.hpp"
 
-#include <algorithm>
 #include <cstring>
-#include <set>
 
 using offpath::base::ErrnoGuard;
 using offpath::base::Status;
@@ -13,7 +10,8 @@ namespace layout = offpath::session;
 
 void offpath_session::release_team(offpath_team* team) {
   arena.release(team->record, sizeof(layout::TeamRecord));
-  arena.release(team->addresses, team->addresses_bytes);
+  address_tables.release(arena, team->addresses);
+  arena.release(team->address_of, uint64_t{team->size} * sizeof(uint32_t));
   arena.release(team->lost, team->size);
   std::erase_if(teams, [&](const auto& owned) { return owned.get() == team; });
 }
@@ -29,49 +27,33 @@ offpath_status_t post_silent(offpath_session& session, offpath_team& team, layou
   return session.post(std::move(op), nullptr);
 }
 
-Status count_nodes(const offpath_team_params_t& params, uint32_t& nodes) {
-  std::set<layout::ServiceId> services;
-  const auto* addresses = static_cast<const uint8_t*>(params.addresses);
-  for (uint32_t rank = 0; rank < params.size; ++rank) {
-    const auto address = layout::MemberAddress::decode(
-        std::span(addresses + size_t{rank} * params.address_stride_bytes, params.address_stride_bytes));
-    if (!address.ok()) return address.status();
-    services.insert(address.value().service);
-  }
-  // In their order the names of jobs come first.
-  if (!std::equal(services.begin()->begin(), services.begin()->begin() + layout::kJobNameBytes,
-                  services.rbegin()->begin())) {
-    return Status::error(OFFPATH_ERR_PERMISSION,
-                         "the members' services do not know the same secret (they would not talk to each other). Set "
-                         "OFFPATH_JOB_SECRET to the same for all ranks, or for none");
-  }
-  nodes = static_cast<uint32_t>(services.size());
-  return {};
-}
-
-Status create(offpath_session& session, const offpath_team_params_t& params, offpath_team** out) {
-  if (params.struct_bytes != sizeof(params) || params.size == 0 || params.rank >= params.size ||
-      params.addresses == nullptr || params.address_stride_bytes == 0 ||
-      params.address_stride_bytes > OFFPATH_ADDRESS_MAX_BYTES) {
+Status create(offpath_session& session, const offpath_team_params_t& params, const offpath_directory_t& directory,
+              offpath_team** out) {
+  const bool possible = params.struct_bytes == sizeof(params) && directory.struct_bytes == sizeof(directory) &&
+                        params.size > 0 && params.rank < params.size && directory.addresses != nullptr &&
+                        directory.stride_bytes > 0 && directory.stride_bytes <= OFFPATH_ADDRESS_MAX_BYTES;
+  if (!possible) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "offpath_team_create: rank %u of %u members, stride %u is impossible",
-                         params.rank, params.size, params.address_stride_bytes);
+                         params.rank, params.size, directory.stride_bytes);
   }
   if (!session.mine()) return Status::error(OFFPATH_ERR_STATE, "the session belongs to the parent process");
   if (!session.check_alive()) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
   auto team = std::make_unique<offpath_team>();
-  if (const Status status = count_nodes(params, team->nodes); !status.ok()) return status;
+  const auto addresses = offpath::client::compact(directory, params.size);
+  if (!addresses.ok()) return addresses.status();
   std::lock_guard lock(session.mutex);
   team->session = &session;
   team->rank = params.rank;
   team->size = params.size;
-  team->addresses_bytes = uint64_t{params.size} * params.address_stride_bytes;
+  team->nodes = addresses->nodes;
   session.reap_orphans();  // of teams that were destroyed: their memory
   team->record = session.arena.allocate(sizeof(layout::TeamRecord));
-  team->addresses = session.arena.allocate(team->addresses_bytes);
+  team->addresses = session.address_tables.take(session.arena, session.segment.data(), addresses->table);
+  team->address_of = session.arena.allocate(uint64_t{params.size} * sizeof(uint32_t));
   team->lost = session.arena.allocate(params.size);
   offpath_team* raw = team.get();
   session.teams.push_back(std::move(team));
-  if (raw->record == 0 || raw->addresses == 0 || raw->lost == 0) {
+  if (raw->record == 0 || raw->addresses == 0 || raw->address_of == 0 || raw->lost == 0) {
     session.release_team(raw);
     return Status::error(OFFPATH_ERR_NO_MEMORY, "no room in the session segment for a team of %u members", params.size);
   }
@@ -79,14 +61,16 @@ Status create(offpath_session& session, const offpath_team_params_t& params, off
   memcpy(record.id, params.id, sizeof(record.id));
   record.rank = params.rank;
   record.size = params.size;
-  record.address_stride = params.address_stride_bytes;
+  record.address_stride = addresses->stride;
   record.broken.store(0, std::memory_order_relaxed);
   record.started.store(0, std::memory_order_relaxed);
   record.addresses = raw->addresses;
+  record.addresses_count = addresses->count();
+  record.address_of = raw->address_of;
   record.lost = raw->lost;
   memset(record.compress, 0, sizeof(record.compress));
   if (params.compress != nullptr) strncpy(record.compress, params.compress, sizeof(record.compress) - 1);
-  memcpy(session.at<uint8_t>(raw->addresses), params.addresses, raw->addresses_bytes);
+  memcpy(session.at<uint32_t>(raw->address_of), addresses->number_of.data(), params.size * sizeof(uint32_t));
   memset(session.at<uint8_t>(raw->lost), 0, raw->size);
   post_silent(session, *raw, layout::OpKind::team_create);
   *out = raw;
@@ -97,14 +81,26 @@ Status create(offpath_session& session, const offpath_team_params_t& params, off
 
 extern "C" {
 
-offpath_status_t offpath_team_create(offpath_session_t* session, const offpath_team_params_t* params,
-                                     offpath_team_t** team, offpath_error_t* error) {
+offpath_status_t offpath_team_create_numbered(offpath_session_t* session, const offpath_team_params_t* params,
+                                              const offpath_directory_t* directory, offpath_team_t** team,
+                                              offpath_error_t* error) {
   ErrnoGuard guard;
-  if (session == nullptr || params == nullptr || team == nullptr) return OFFPATH_ERR_ARGUMENT;
+  if (session == nullptr || params == nullptr || directory == nullptr || team == nullptr) return OFFPATH_ERR_ARGUMENT;
   *team = nullptr;
-  const Status status = create(*session, *params, team);
+  const Status status = create(*session, *params, *directory, team);
   status.copy_to(error);
   return status.code();
+}
+
+offpath_status_t offpath_team_create(offpath_session_t* session, const offpath_team_params_t* params,
+                                     offpath_team_t** team, offpath_error_t* error) {
+  if (params == nullptr) return OFFPATH_ERR_ARGUMENT;
+  offpath_directory_t directory{};
+  directory.struct_bytes = sizeof(directory);
+  directory.count = params->size;
+  directory.stride_bytes = params->address_stride_bytes;
+  directory.addresses = params->addresses;
+  return offpath_team_create_numbered(session, params, &directory, team, error);
 }
 
 void offpath_team_destroy(offpath_team_t* team) {

@@ -12,18 +12,9 @@ using wire::Channel;
 using wire::Kind;
 using wire::Message;
 
-Gathering::Gathering(const TeamSpec& spec) {
-  std::map<std::pair<uint32_t, std::vector<uint8_t>>, uint32_t> known;  // of this service by number, others by address
-  for (uint32_t rank = 0; rank < spec.members.size(); ++rank) {
-    const Member& member = spec.members[rank];
-    auto where =
-        member.local ? std::pair{member.worker, std::vector<uint8_t>{}} : std::pair{UINT32_MAX, member.address};
-    const auto [found, is_new] = known.try_emplace(std::move(where), static_cast<uint32_t>(members.size()));
-    if (is_new) members.emplace_back();
-    members[found->second].push_back(rank);
-    worker_of.push_back(found->second);
-    if (rank == spec.rank) own = found->second;
-  }
+Gathering::Gathering(const TeamSpec& spec)
+    : members(spec.members.workers().size()), roster(spec.members), own(roster.worker_of(spec.rank)) {
+  for (uint32_t rank = 0; rank < roster.size(); ++rank) members[roster.worker_of(rank)].push_back(rank);
 }
 
 bool Gathering::is_complete(const Count& count, uint32_t worker) const {
@@ -47,7 +38,7 @@ void Gathering::hear(Count& count, uint32_t worker) {
 
 Gathering::Count& Gathering::count_of(uint64_t number) {
   Count& count = open[number];
-  count.arrived.resize(worker_of.size());
+  count.arrived.resize(roster.size());
   count.heard.resize(members.size());
   return count;
 }
@@ -99,7 +90,7 @@ void Arrivals::count(Operation& operation, uint32_t rank) {
   Gathering& gathering = *operation.team->gathering;
   Gathering::Count& count = gathering.count_of(operation.key.number);
   count.arrived[rank] = true;
-  const uint32_t worker = gathering.worker_of[rank];
+  const uint32_t worker = gathering.roster.worker_of(rank);
   if (worker != gathering.own && gathering.is_complete(count, worker)) Gathering::hear(count, worker);
   look_at(gathering, *operation.team, operation.key.number);
 }
@@ -175,7 +166,7 @@ void Arrivals::on_message(const Message& message, fabric::Bytes) {
   if (!possible || !has_room) return s_.refuse_message("word of an arrival that cannot be");
   if (team != nullptr) team->exchange.note_present(message.from);
   if (is_past(*gathering, message)) return;
-  Gathering::hear(gathering->count_of(message.number), gathering->worker_of[message.from]);
+  Gathering::hear(gathering->count_of(message.number), gathering->roster.worker_of(message.from));
   for (const uint32_t rank : gathering->members[gathering->own]) {
     if (const auto member = s_.find_team(message.team, rank)) return look_at(*gathering, *member, message.number);
   }

@@ -18,15 +18,17 @@ struct Gathering {
   };
   explicit Gathering(const TeamSpec& spec);
   // The first member of a worker speaks for it.
-  bool is_speaker(uint32_t rank) const { return rank < worker_of.size() && members[worker_of[rank]].front() == rank; }
+  bool is_speaker(uint32_t rank) const {
+    return rank < roster.size() && members[roster.worker_of(rank)].front() == rank;
+  }
   bool is_complete(const Count& count, uint32_t worker) const;
   bool all_heard(const Count& count) const;
   static void hear(Count& count, uint32_t worker);
   Count& count_of(uint64_t number);
 
   std::vector<std::vector<uint32_t>> members;  // by worker, ascending
-  std::vector<uint32_t> worker_of;             // by member
-  uint32_t own = 0;
+  const Roster roster;
+  const uint32_t own;
   std::set<uint32_t> lost;         // members: nothing more comes from them
   std::map<uint64_t, Count> open;  // by operation
 };

@@ -45,7 +45,7 @@ Compression::Plan Exports::plan_coding(const Offer& offer) const {
 
 void Exports::offer_near(Block block, Location source, uint64_t bytes) {
   const Operation& operation = *block.operation;
-  const Member& peer = operation.team->spec.members[operation.graph.exports[block.index].peer];
+  const WorkerAddress& peer = operation.team->spec.members[operation.graph.exports[block.index].peer];
   s_.peers->offer_near(peer.worker, operation.exports[block.index].pull_id, std::move(source), bytes);
 }
 

@@ -52,10 +52,15 @@ Result<TeamHandle> Engine::add_team(TeamSpec spec) {
   if (client == s.clients.end() || s.teams.contains(key)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "team member %u exists already", spec.rank);
   }
+  // Several clients here are in it: one roster for all.
+  const auto other = s.teams.lower_bound({spec.id, 0});
+  const bool alike =
+      other != s.teams.end() && other->first.id == spec.id && other->second->spec.members == spec.members;
+  if (alike) spec.members = other->second->spec.members;
   auto team = std::make_shared<Team>(spec.members.size());
   team->handle = s.next_id++;
   team->memory = client->second;
-  team->peers.assign(spec.members.size(), -1);
+  team->peers.assign(spec.members.workers().size(), -1);
   team->lost.assign(spec.members.size(), 0);
   team->spec = std::move(spec);
   s.teams[key] = team;

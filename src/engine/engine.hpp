@@ -20,6 +20,7 @@
 #include "base/starvation.hpp"
 #include "engine/coding/coder.hpp"
 #include "engine/doer.hpp"
+#include "engine/roster.hpp"
 #include "fabric/fabric.hpp"
 #include "graph/request.hpp"
 #include "kernels/codecs/choice.hpp"
@@ -44,17 +45,10 @@ using graph::RequestId;
 using graph::Responder;
 using TeamHandle = uint64_t;
 
-// Where a member of a team is served.
-struct Member {
-  bool local = false;  // by this service: then `worker`, else `address`
-  uint32_t worker = 0;
-  std::vector<uint8_t> address;  // of the worker on the fabric
-};
-
 struct TeamSpec {
   wire::TeamId id;
   uint32_t rank = 0;
-  std::vector<Member> members;
+  Roster members;
   ClientId client = 0;
   uint64_t context = 0;                       // given back in the Observer's calls
   std::optional<codecs::Wish> compress = {};  // what this member sends in it; nothing: as Config says

@@ -81,7 +81,7 @@ void Exports::refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_s
 }
 
 void Exports::answer_empty(Team& team, uint32_t rank, uint64_t pull_id) {
-  const Member& member = team.spec.members[rank];
+  const WorkerAddress& member = team.spec.members[rank];
   if (member.local) return s_.peers->offer_near(member.worker, pull_id, {}, 0);
   Message empty;
   empty.kind = Kind::data;
@@ -160,7 +160,7 @@ void Exports::hand_out(Operation& operation, uint32_t index) {
 
 void Exports::offer(Operation& operation, uint32_t index, const Location& source) {
   const ExportProgress& progress = operation.exports[index];
-  const Member& peer = operation.team->spec.members[operation.graph.exports[index].peer];
+  const WorkerAddress& peer = operation.team->spec.members[operation.graph.exports[index].peer];
   const Offer offer{{&operation, index},
                     source,
                     operation.bytes_of(index),

@@ -12,8 +12,9 @@ void Peers::lose_peer(fabric::Peer peer) {
   s_.sender.lose(peer);
   std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> lost;
   for (const auto& [key, team] : s_.teams) {
-    for (uint32_t rank = 0; rank < team->peers.size(); ++rank) {
-      if (team->peers[rank] == static_cast<int64_t>(peer)) lost.emplace_back(team, rank);
+    const auto found = std::find(team->peers.begin(), team->peers.end(), static_cast<int64_t>(peer));
+    for (uint32_t rank = 0; found != team->peers.end() && rank < team->spec.members.size(); ++rank) {
+      if (team->peer(rank) == static_cast<int64_t>(peer)) lost.emplace_back(team, rank);
     }
   }
   // All of them are marked before any operation ends, so that the owner learns of all lost members at once.
@@ -37,7 +38,7 @@ Loss loss_of(int32_t obituary) {
 
 void Peers::tell_loss(const Team& team, uint32_t rank, Loss how) {
   if (team.lost[rank] != 0) return;
-  const bool silent = team.peers[rank] >= 0 && given_up_.contains(static_cast<fabric::Peer>(team.peers[rank]));
+  const bool silent = team.peer(rank) >= 0 && given_up_.contains(static_cast<fabric::Peer>(team.peer(rank)));
   if (how == Loss::service && silent) how = Loss::silence;
   s_.observer.on_member_lost(team.spec.client, team.spec.context, rank, how);
 }

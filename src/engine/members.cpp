@@ -19,25 +19,30 @@ void Peers::on_message(const Message& message, fabric::Bytes payload) {
   }
 }
 
-// The sender has opened the connection. A team that is created here later hears of that member when it asks for
-// something.
+// The sender has opened the connection, to all members here. A team that is created here later hears of that member when it
+// asks for something.
 void Peers::handle_hello(const Message& message) {
-  const auto team = s_.find_team(message.team, message.to);
-  if (team == nullptr) return;
-  if (message.from >= team->spec.members.size()) return s_.refuse_message("a member that the team does not have");
-  team->exchange.note_present(message.from);
+  for (auto next = s_.teams.lower_bound({message.team, 0}); next != s_.teams.end(); ++next) {
+    const auto& [key, team] = *next;
+    if (key.id != message.team) return;
+    if (message.from >= team->spec.members.size()) return s_.refuse_message("a member that the team does not have");
+    team->exchange.note_present(message.from);
+  }
 }
 
 // The first operation of a team connects it, so that each member notices the death of each other one, and knows that
-// there is somebody to push to.
+// there is somebody to push to. One word to each other worker.
 void Peers::say_hello(Team& team) {
   if (team.said_hello) return;
   team.said_hello = true;
   Message hello = about(Kind::hello, team, wire::Channel::collectives, 0, team.spec.rank, 0);
   const auto size = static_cast<uint32_t>(team.spec.members.size());
+  std::vector<uint8_t> told(team.spec.members.workers().size());
   for (uint32_t i = 1; i < size; ++i) {
     hello.to = (team.spec.rank + i) % size;
-    if (!team.spec.members[hello.to].local) send(team, hello.to, hello);
+    const uint32_t worker = team.spec.members.worker_of(hello.to);
+    if (team.spec.members[hello.to].local || std::exchange(told[worker], 1) != 0) continue;
+    send(team, hello.to, hello);
   }
 }
 
@@ -50,7 +55,7 @@ void Peers::send(Team& team, uint32_t rank, const Message& message, fabric::Byte
 }
 
 fabric::Peer Peers::peer_of(Team& team, uint32_t rank) {
-  int64_t& peer = team.peers[rank];
+  int64_t& peer = team.peers[team.spec.members.worker_of(rank)];
   if (peer < 0) {
     const auto connected = s_.fabric.connect(team.spec.members[rank].address);
     if (connected.ok()) peer = connected.value();

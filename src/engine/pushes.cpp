@@ -17,7 +17,7 @@ size_t Engine::unconfirmed() const {
   size_t count = 0;
   const auto add = [&](const Team& team) {
     for (const BlockKey& block : team.exchange.unanswered()) {
-      const int64_t peer = team.peers[block.member];
+      const int64_t peer = team.peer(block.member);
       count += team.lost[block.member] == 0 && !state_->sender.is_lost(static_cast<fabric::Peer>(peer)) ? 1 : 0;
     }
   };

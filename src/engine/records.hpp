@@ -154,7 +154,7 @@ struct Team {
   TeamSpec spec;
   TeamHandle handle = 0;
   std::shared_ptr<memory::Port> memory;
-  std::vector<int64_t> peers;  // fabric peer by rank, -1: not connected yet
+  std::vector<int64_t> peers;  // fabric peer by worker of the roster, -1: not connected yet
   std::vector<uint8_t> lost;   // by rank
   bool broken = false;         // a member is lost
   bool dead = false;           // a member's process is gone
@@ -171,6 +171,8 @@ struct Team {
   std::vector<std::unique_ptr<RequestPeer>> requests;  // by rank, null: none yet; empty: none at all
   size_t open_requests = 0;                            // posted ones without an operation, and those put off
 
+  // On the fabric, -1: not connected yet.
+  int64_t peer(uint32_t rank) const { return peers[spec.members.worker_of(rank)]; }
   bool unused() const { return operations.empty() && open_requests == 0; }
 };
 

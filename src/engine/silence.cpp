@@ -33,9 +33,9 @@ std::set<fabric::Peer> Peers::awaited_peers() const {
       if (team->requests[rank] != nullptr && !team->requests[rank]->posted.empty()) needed[rank] = 1;
     }
     for (size_t rank = 0; rank < needed.size(); ++rank) {
-      const bool reached = team->peers[rank] >= 0 && team->lost[rank] == 0;
+      const bool reached = team->peer(rank) >= 0 && team->lost[rank] == 0;
       const bool heard = team->exchange.is_present(rank);
-      if (needed[rank] != 0 && reached && heard) out.insert(static_cast<fabric::Peer>(team->peers[rank]));
+      if (needed[rank] != 0 && reached && heard) out.insert(static_cast<fabric::Peer>(team->peer(rank)));
     }
   }
   return out;

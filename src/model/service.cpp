@@ -182,12 +182,13 @@ struct Services::State {
     for (const uint32_t rank : ranks) nodes.push_back(job.node_of[rank]);
     team.topology = ops::Topology::make(0, nodes);
     for (uint32_t member = 0; member < ranks.size(); ++member) {
-      engine::TeamSpec spec{id, member, {}, ranks[member], number};
+      std::vector<engine::WorkerAddress> members;
       for (const uint64_t node : nodes) {
         const bool local = node == nodes[member];
-        spec.members.push_back(
+        members.push_back(
             {local, 0, local ? std::vector<uint8_t>() : VirtualFabric::address_of(static_cast<uint32_t>(node))});
       }
+      engine::TeamSpec spec{id, member, engine::Roster(members), ranks[member], number};
       worker_of(ranks[member]).add_client(ranks[member]);
       auto handle = worker_of(ranks[member]).engine().add_team(std::move(spec));
       if (!handle.ok()) problem = handle.status();

@@ -163,15 +163,18 @@ Status ServedClient::create_team(const Slot& slot) {
     }
   }
   std::map<session::ServiceId, uint64_t> nodes;
-  std::vector<uint64_t> node_keys;
-  for (uint32_t rank = 0; rank < arguments->size; ++rank) {
-    const auto bytes =
-        std::span(arguments->addresses).subspan(size_t{rank} * arguments->address_stride, arguments->address_stride);
-    auto address = session::MemberAddress::decode(bytes);
+  std::vector<uint64_t> node_of;  // by address
+  std::vector<engine::WorkerAddress> workers;
+  for (size_t at = 0; at < arguments->addresses.size(); at += arguments->address_stride) {
+    auto address =
+        session::MemberAddress::decode(std::span(arguments->addresses).subspan(at, arguments->address_stride));
     if (!address.ok()) return address.status();
-    node_keys.push_back(nodes.try_emplace(address->service, nodes.size()).first->second);
-    spec.members.push_back({address->service == service_, address->worker, std::move(address->fabric)});
+    node_of.push_back(nodes.try_emplace(address->service, nodes.size()).first->second);
+    workers.push_back({address->service == service_, address->worker, std::move(address->fabric)});
   }
+  std::vector<uint64_t> node_keys;  // by member
+  for (const uint32_t address : arguments->address_of) node_keys.push_back(node_of[address]);
+  spec.members = engine::Roster(workers, arguments->address_of);
   const auto handle = engine_->add_team(spec);
   if (!handle.ok()) return handle.status();
   balancer_->add_team(id_, handle.value(), spec, worker_);

@@ -109,7 +109,7 @@ Result<engine::TeamHandle> ServedClient::own_team() {
   if (own_team_ != 0) return own_team_;
   engine::TeamSpec spec;
   base::fill_random(spec.id.bytes.data(), spec.id.bytes.size());
-  spec.members.push_back({true, worker_, {}});
+  spec.members = {{true, worker_, {}}};
   spec.client = id_;
   auto team = engine_->add_team(std::move(spec));
   if (team.ok()) own_team_ = team.value();

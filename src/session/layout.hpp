@@ -23,7 +23,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 17;
+inline constexpr uint32_t kVersion = 18;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -99,12 +99,15 @@ struct TeamRecord {
   uint32_t size;
   uint32_t address_stride;
   Atomic32 broken;
-  Atomic64 started;               // one more than the last sequence begun by the service
-  uint64_t addresses;             // arena offset, size x address_stride bytes
-  uint64_t lost;                  // arena offset of u8[size], set by the service: offpath_loss_t
+  Atomic64 started;     // one more than the last sequence begun by the service
+  uint64_t addresses;   // arena offset, addresses_count x address_stride bytes; teams may share them
+  uint64_t address_of;  // arena offset of u32[size]: which of them is that member's
+  uint64_t lost;        // arena offset of u8[size], set by the service: offpath_loss_t
+  uint32_t addresses_count;
+  uint32_t reserved;
   char compress[kCompressBytes];  // as OFFPATH_COMPRESS, ends with 0; empty: as that says
 };
-static_assert(sizeof(TeamRecord) == 120);
+static_assert(sizeof(TeamRecord) == 136);
 
 inline constexpr uint32_t kDynamicWindow = 1;
 inline constexpr uint32_t kKeptWindow = 2;  // its client can do without the service (client/kept.hpp)

@@ -12,14 +12,16 @@ constexpr size_t kIdBytes = 16;
 constexpr size_t kFixedBytes = kIdBytes + 4 + 4;
 }  // namespace
 
+size_t MemberAddress::bytes() const { return kFixedBytes + fabric.size(); }
+
 base::Result<std::vector<uint8_t>> MemberAddress::encode() const {
-  if (kFixedBytes + fabric.size() > OFFPATH_ADDRESS_MAX_BYTES) {
+  if (bytes() > OFFPATH_ADDRESS_MAX_BYTES) {
     return base::Status::error(OFFPATH_ERR_NO_SERVICE,
                                "the fabric address has %zu bytes, more than fit (too many network devices). Name the "
                                "ones to use in OFFPATH_UCX_NET_DEVICES",
                                fabric.size());
   }
-  std::vector<uint8_t> out(kFixedBytes + fabric.size());
+  std::vector<uint8_t> out(bytes());
   std::copy(service.begin(), service.end(), out.begin());
   base::ByteWriter writer(&out[kIdBytes]);
   writer.number(worker);

@@ -21,6 +21,8 @@ struct MemberAddress {
   uint32_t worker = 0;
   std::vector<uint8_t> fabric;
 
+  // So long it is when encoded.
+  size_t bytes() const;
   // At most OFFPATH_ADDRESS_MAX_BYTES; longer ones are refused.
   base::Result<std::vector<uint8_t>> encode() const;
   static base::Result<MemberAddress> decode(std::span<const uint8_t> in);

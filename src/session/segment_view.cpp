@@ -121,10 +121,12 @@ Result<TeamArguments> SegmentView::team_arguments(uint64_t offset) const {
   out.address_stride = record->address_stride;
   memcpy(out.compress, record->compress, sizeof(out.compress));
   out.compress[sizeof(out.compress) - 1] = '\0';
-  base::RecordReader addresses(bytes_from(record->addresses));
+  base::RecordReader addresses(bytes_from(record->addresses)), address_of(bytes_from(record->address_of));
+  const uint32_t count = record->addresses_count;
   if (out.rank >= out.size || out.address_stride == 0 || out.address_stride > OFFPATH_ADDRESS_MAX_BYTES ||
-      !addresses.read_all(out.addresses, uint64_t{out.size} * out.address_stride) ||
-      bytes_at(record->lost, out.size) == nullptr) {
+      !addresses.read_all(out.addresses, uint64_t{count} * out.address_stride) ||
+      !address_of.read_all(out.address_of, out.size) || bytes_at(record->lost, out.size) == nullptr ||
+      std::any_of(out.address_of.begin(), out.address_of.end(), [&](uint32_t each) { return each >= count; })) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "team record has impossible values");
   }
   return out;

@@ -20,7 +20,8 @@ struct TeamArguments {
   uint32_t size;
   uint32_t address_stride;
   char compress[kCompressBytes];
-  std::vector<uint8_t> addresses;
+  std::vector<uint8_t> addresses;    // a multiple of address_stride
+  std::vector<uint32_t> address_of;  // by member, less than there are
 };
 
 // A vector program's record copied out of the segment. Only its shape is checked; what the values mean is up to ops/.

@@ -98,10 +98,13 @@ inline void make_record(const Segment& segment, const AttachReply& reply, uint32
   record.size = size;
   record.address_stride = OFFPATH_ADDRESS_MAX_BYTES;
   record.addresses = kArenaOffset + 4096;
+  record.addresses_count = size;
+  record.address_of = kArenaOffset + 1024;
   record.lost = kArenaOffset + 2048;
   for (uint32_t i = 0; i < size; ++i) {
     memcpy(segment.memory.data() + kArenaOffset + 4096 + size_t{i} * OFFPATH_ADDRESS_MAX_BYTES, reply.address,
            reply.address_bytes);
+    segment.at<uint32_t>(record.address_of + i * sizeof(i)) = i;
   }
 }
 

@@ -84,6 +84,57 @@ TEST(Team, ASecretThatCouldBeGuessedIsRefused) {
   });
 }
 
+// Each address once, in any order, and one that nobody has.
+TEST(Team, IsMadeOfNumberedAddresses) {
+  Job(4, 2).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    p.exchange(session);
+    offpath_team_params_t params = p.team_params(1);
+    const auto* first = static_cast<const uint8_t*>(params.addresses);
+    std::vector<std::vector<uint8_t>> found;
+    std::vector<uint32_t> numbers;
+    for (uint32_t rank = 0; rank < p.size; ++rank) {
+      const uint8_t* const address = first + size_t{rank} * params.address_stride_bytes;
+      found.emplace_back(address, address + params.address_stride_bytes);
+      const auto same = std::find(found.begin(), found.end() - 1, found.back());
+      numbers.push_back(static_cast<uint32_t>(same - found.begin()));
+      if (same != found.end() - 1) found.pop_back();
+    }
+    const auto count = static_cast<uint32_t>(found.size());
+    std::vector<uint8_t> table(params.address_stride_bytes, 0xFF);
+    for (auto each = found.rbegin(); each != found.rend(); ++each)
+      table.insert(table.end(), each->begin(), each->end());
+    for (uint32_t& number : numbers) number = count - number;
+    offpath_directory_t directory{};
+    directory.struct_bytes = sizeof(directory);
+    directory.count = count + 1;
+    directory.stride_bytes = params.address_stride_bytes;
+    directory.addresses = table.data();
+    directory.number_of = numbers.data();
+    params.addresses = nullptr;
+    offpath_team_t* team = nullptr;
+    const auto create = [&] { return offpath_team_create_numbered(session, &params, &directory, &team, nullptr); };
+    REQUIRE_STATUS(create(), OFFPATH_OK);
+    REQUIRE(offpath_team_nodes(team) == 2);
+    uint8_t mine[4] = {}, theirs[4] = {};
+    for (uint32_t to = 0; to < p.size; ++to) mine[to] = static_cast<uint8_t>(10 * p.rank + to);
+    offpath_op_t* op = nullptr;
+    REQUIRE_STATUS(offpath_alltoall(team, mine, theirs, 1, &op), OFFPATH_OK);
+    p.wait_ok(op);
+    offpath_op_free(op);
+    for (uint32_t from = 0; from < p.size; ++from) REQUIRE(theirs[from] == 10 * from + p.rank);
+    offpath_team_destroy(team);
+    directory.struct_bytes = 0;
+    REQUIRE_STATUS(create(), OFFPATH_ERR_ARGUMENT);
+    directory.struct_bytes = sizeof(directory);
+    REQUIRE_STATUS(offpath_team_create_numbered(session, &params, nullptr, &team, nullptr), OFFPATH_ERR_ARGUMENT);
+    numbers[1] = directory.count;
+    REQUIRE_STATUS(create(), OFFPATH_ERR_ARGUMENT);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
 TEST(Team, KnowsOnHowManyNodesItLives) {
   for (const uint32_t nodes : {1U, 2U, 3U}) {
     Job(4, nodes).run_in_team([nodes](Process&, offpath_session_t*, offpath_team_t* team) {
@@ -159,20 +210,40 @@ TEST(Team, OfOneMember) {
   });
 }
 
+// All members are served where this process is, or, where their number says so, where the second one is.
+offpath_status_t create_of_many(const Process& p, offpath_session_t* session, uint8_t id,
+                                const std::vector<uint32_t>& number_of, offpath_team_t** team) {
+  offpath_team_params_t params = p.team_params(id);
+  params.size = static_cast<uint32_t>(number_of.size());
+  offpath_directory_t directory{};
+  directory.struct_bytes = sizeof(directory);
+  directory.count = 2;
+  directory.stride_bytes = params.address_stride_bytes;
+  directory.addresses = params.addresses;
+  directory.number_of = number_of.data();
+  return offpath_team_create_numbered(session, &params, &directory, team, nullptr);
+}
+
+TEST(Team, OfManyMembersTakesLittle) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    p.exchange(session);
+    const std::vector<uint32_t> number_of(100'000);
+    for (uint8_t id = 0; id < 50; ++id) {
+      offpath_team_t* team = nullptr;
+      REQUIRE_STATUS(create_of_many(p, session, id, number_of, &team), OFFPATH_OK);
+    }
+    offpath_session_detach(session);
+  });
+}
+
 TEST(Team, TooManyMembersIsNoMemory) {
   Job(1).run([](Process& p) {
     offpath_session_t* session = p.attach();
     p.exchange(session);
-    constexpr uint32_t kMany = 100000;
-    std::vector<uint8_t> addresses(size_t{kMany} * OFFPATH_ADDRESS_MAX_BYTES);
-    for (size_t i = 0; i < kMany; ++i) {
-      memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], p.shared.address[0], OFFPATH_ADDRESS_MAX_BYTES);
-    }
-    offpath_team_params_t params = p.team_params(1);
-    params.size = kMany;
-    params.addresses = addresses.data();
+    const std::vector<uint32_t> number_of(20'000'000);
     offpath_team_t* team = nullptr;
-    REQUIRE_STATUS(offpath_team_create(session, &params, &team, nullptr), OFFPATH_ERR_NO_MEMORY);
+    REQUIRE_STATUS(create_of_many(p, session, 1, number_of, &team), OFFPATH_ERR_NO_MEMORY);
     offpath_team_destroy(p.make_team(session));  // nothing was damaged
     offpath_session_detach(session);
   });
@@ -224,16 +295,10 @@ TEST(Team, DestroyedOnesGiveTheirMemoryBack) {
   Job(1).run([](Process& p) {
     offpath_session_t* session = p.attach();
     p.exchange(session);
-    std::vector<uint8_t> addresses(size_t{1000} * OFFPATH_ADDRESS_MAX_BYTES);
-    for (size_t i = 0; i < 1000; ++i) {
-      memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], p.shared.address[0], OFFPATH_ADDRESS_MAX_BYTES);
-    }
-    for (uint8_t i = 0; i < 200; ++i) {  // 1 MiB each, the segment has 64
-      offpath_team_params_t params = p.team_params(i);
-      params.size = 1000;
-      params.addresses = addresses.data();
+    const std::vector<uint32_t> number_of(200'000);
+    for (uint8_t i = 0; i < 200; ++i) {  // over 1 MiB each, the segment has 64
       offpath_team_t* team = nullptr;
-      REQUIRE(eventually([&] { return offpath_team_create(session, &params, &team, nullptr) == OFFPATH_OK; }));
+      REQUIRE(eventually([&] { return create_of_many(p, session, i, number_of, &team) == OFFPATH_OK; }));
       offpath_team_destroy(team);
     }
     offpath_session_detach(session);
@@ -249,17 +314,11 @@ TEST(Team, MemoryThatBecameFreeIsFound) {
     counters.struct_bytes = sizeof(counters);
     REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
     const auto service = static_cast<pid_t>(counters.service_pid);
-    std::vector<uint8_t> addresses(size_t{1000} * OFFPATH_ADDRESS_MAX_BYTES);
-    for (size_t i = 0; i < 1000; ++i) {
-      memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], p.shared.address[0], OFFPATH_ADDRESS_MAX_BYTES);
-    }
+    const std::vector<uint32_t> number_of(200'000);
     uint8_t id = 0;
     const auto create_and_destroy = [&] {
-      offpath_team_params_t params = p.team_params(++id);
-      params.size = 1000;
-      params.addresses = addresses.data();
       offpath_team_t* team = nullptr;
-      const offpath_status_t status = offpath_team_create(session, &params, &team, nullptr);
+      const offpath_status_t status = create_of_many(p, session, ++id, number_of, &team);
       offpath_team_destroy(team);
       return status;
     };
@@ -278,20 +337,15 @@ TEST(Team, DestroyedWithAnOperationInProgressGivesItsMemoryBack) {
   Job(2).run([](Process& p) {
     offpath_session_t* session = p.attach();
     p.exchange(session);
-    constexpr uint32_t kSize = 1000;
-    std::vector<uint8_t> addresses(size_t{kSize} * OFFPATH_ADDRESS_MAX_BYTES);
-    for (size_t i = 0; i < kSize; ++i) {  // members 2.. never do anything
-      memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], p.shared.address[i % 2], OFFPATH_ADDRESS_MAX_BYTES);
-    }
+    constexpr uint32_t kSize = 100'000;
+    std::vector<uint32_t> number_of(kSize);  // members 2.. never do anything
+    number_of[1] = 1;
     std::vector<uint64_t> counts(kSize, 0);
     const std::vector<int64_t> displs(kSize, 0);
     counts[1 - p.rank] = 8;
     for (uint8_t i = 0; i < 100; ++i) {
-      offpath_team_params_t params = p.team_params(i);
-      params.size = kSize;
-      params.addresses = addresses.data();
       offpath_team_t* team = nullptr;
-      REQUIRE(eventually([&] { return offpath_team_create(session, &params, &team, nullptr) == OFFPATH_OK; }));
+      REQUIRE(eventually([&] { return create_of_many(p, session, i, number_of, &team) == OFFPATH_OK; }));
       uint64_t send = 100u + i, recv = 0;
       offpath_op_t* op = nullptr;
       if (p.rank == 1) p.barrier();  // only after the other one has destroyed its team

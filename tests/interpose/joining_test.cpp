@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -26,6 +27,12 @@ class Scripted final : public Exchange {
     for (int rank = 0; rank < size(); ++rank) memcpy(to + bytes * static_cast<size_t>(rank), record, bytes);
     return script_(exchanges_++, to, bytes);
   }
+  bool gather_parts(const void* own, const Parts& parts, void* all) const override {
+    for (size_t i = 0; i < parts.bytes.size(); ++i) {
+      memcpy(static_cast<std::byte*>(all) + parts.begins[i], own, static_cast<size_t>(parts.bytes[i]));
+    }
+    return script_(exchanges_++, static_cast<std::byte*>(all), 0);
+  }
 
   Script script_;
   mutable int exchanges_ = 0;
@@ -43,8 +50,8 @@ TEST(Joining, WhereNoCoreIsSpareNobodyAttaches) {
   const std::string problem = member.choose_cores({}, {}, records);
   EXPECT_NE(problem.find("no spare core"), std::string::npos) << problem;
   EXPECT_NE(problem.find("(its PEs use them all)"), std::string::npos) << problem;
-  std::vector<Address> addresses;
-  EXPECT_EQ(member.attach({}, job, &addresses), "PE 0 could not attach to its service: " + problem);
+  Directory members;
+  EXPECT_EQ(member.attach({}, job, &members), "PE 0 could not attach to its service: " + problem);
   EXPECT_EQ(member.session(), nullptr);
 }
 
@@ -57,30 +64,65 @@ TEST(Joining, AnExchangeThatFailsSaysWhy) {
   ASSERT_TRUE(member.meet(alone, &records));
   records[0].allowed = records[0].bound = base::CoreSet{}.set(0);
   ASSERT_NE(member.choose_cores({}, {}, records), "");
-  std::vector<Address> addresses;
-  EXPECT_EQ(member.attach({}, job, &addresses), "no exchange");
+  Directory members;
+  EXPECT_EQ(member.attach({}, job, &members), "no exchange");
 }
 
 // As all see all addresses, all decide alike.
 TEST(Joining, NodesWithDifferentSecretsStayNative) {
   for (const int rank : {0, 1}) {
     Membership member("rank");
+    // They say where they are, then that all is well, who they are, and then their addresses.
     const Scripted job(rank, 2, [](int exchange, std::byte* all, size_t bytes) {
-      if (exchange == 0) return true;
-      Attachment second{};
-      second.address[0] = std::byte{1};
-      memset(all, 0, bytes);  // the first one's name of the job
-      memcpy(all + bytes, &second, sizeof(second));
+      constexpr uint32_t kBytes = 40;
+      if (exchange == 1) memset(all, 0, 2 * bytes);
+      if (exchange == 2) {
+        memset(all, 0, 2 * bytes);
+        all[bytes] = std::byte{1};  // of another worker
+        for (const size_t report : {bytes, 2 * bytes}) memcpy(all + report - sizeof(kBytes), &kBytes, sizeof(kBytes));
+      }
+      if (exchange == 3) {
+        memset(all, 0, size_t{2} * kBytes);
+        all[kBytes] = std::byte{1};  // the second one's name of the job
+      }
       return true;
     });
     std::vector<NodeRecord> records;
     ASSERT_TRUE(member.meet(job, &records));
     for (NodeRecord& record : records) record.allowed = record.bound = base::CoreSet{}.set(0);
     ASSERT_NE(member.choose_cores({}, {}, records), "");
-    std::vector<Address> addresses;
-    const std::string problem = member.attach({}, job, &addresses);
+    Directory members;
+    const std::string problem = member.attach({}, job, &members);
     EXPECT_NE(problem.find("do not know the same secret"), std::string::npos) << problem;
   }
+}
+
+TEST(Directory, HoldsEachAddressOnce) {
+  const auto address = [](uint8_t first, uint32_t bytes) {
+    Address made;
+    made.bytes = bytes;
+    made.data[0] = std::byte{first};
+    made.data[bytes - 1] = std::byte{0xEE};
+    return made;
+  };
+  const std::vector<Address> all{address(3, 24), address(1, 40), address(3, 24), address(2, 30), address(1, 40)};
+  const Directory directory(all);
+  ASSERT_EQ(directory.size(), 5u);
+  ASSERT_EQ(directory.addresses_count(), 3u);
+  EXPECT_EQ(directory.stride_bytes(), 40u);
+  const auto is_there = [&](const Directory& there, size_t process, size_t expected) {
+    const auto found = there.address(there.number_of()[process]);
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), all[expected].data.begin())) << process << " " << expected;
+  };
+  for (size_t process = 0; process < all.size(); ++process) is_there(directory, process, process);
+  const Directory some = directory.of(std::vector<int>{4, 3, 1});
+  ASSERT_EQ(some.size(), 3u);
+  EXPECT_EQ(some.addresses_count(), 2u);
+  is_there(some, 0, 4);
+  is_there(some, 1, 3);
+  is_there(some, 2, 1);
+  EXPECT_TRUE(Directory().empty());
+  EXPECT_EQ(Directory().addresses_count(), 0u);
 }
 
 TEST(Joining, LinesAreAppendedByTheFirstWhoCanDoItBest) {

@@ -49,6 +49,11 @@ class WorldExchange final : public attach::Exchange {
     const int count = static_cast<int>(bytes);
     return native.Allgather(record, count, MPI_BYTE, all, count, MPI_BYTE, comm_) == MPI_SUCCESS;
   }
+  bool gather_parts(const void* own, const Parts& parts, void* all) const override {
+    const int bytes = parts.bytes[static_cast<size_t>(rank())];
+    return native.Allgatherv(own, bytes, MPI_BYTE, all, parts.bytes.data(), parts.begins.data(), MPI_BYTE, comm_) ==
+           MPI_SUCCESS;
+  }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
@@ -151,7 +156,7 @@ bool Job::start(Equipment own) {
   std::copy(std::begin(opening.terms.token), std::end(opening.terms.token), token_.begin());
   std::string problem = member_.choose_cores(opening.terms, settings_, records);
   if (problem.empty()) adjust_to_network(opening);
-  if (problem.empty()) problem = member_.attach(opening.terms, world, &addresses_);
+  if (problem.empty()) problem = member_.attach(opening.terms, world, &directory_);
   return problem.empty() || stay_native(LogLevel::warn, problem);
 }
 

@@ -84,7 +84,7 @@ class Job {
   // Of a rank in MPI_COMM_WORLD.
   uint32_t node_of(int world_rank) const { return member_.nodes().of(world_rank); }
   // Where all ranks' sessions were at the beginning.
-  const std::vector<attach::Address>& addresses() const { return addresses_; }
+  const attach::Directory& directory() const { return directory_; }
   // Of all ranks.
   uint32_t nodes() const { return member_.nodes().count(); }
   MPI_Group world_group() const { return world_group_; }
@@ -136,7 +136,7 @@ class Job {
   std::string reason_ = "MPI_Init was not called";
   policy::Ledger ledger_;  // begins with start()
   Learned learned_;
-  std::vector<attach::Address> addresses_;  // by rank in MPI_COMM_WORLD
+  attach::Directory directory_;  // of MPI_COMM_WORLD
 };
 
 extern Job job;

@@ -7,7 +7,7 @@
 // Threads: under the offloader's lock.
 #pragma once
 
-#include "attach/session.hpp"
+#include "attach/directory.hpp"
 #include "mpi/lanes/tags.hpp"
 #include "mpi/lanes/words.hpp"
 
@@ -41,7 +41,7 @@ class Comeback {
   bool refused() const { return has_none_ || (decided() && !has_another_); }
   bool decided() const { return said_ && heard_count_ == seat_.size - 1; }
   // Once decided: of all ranks; and this one's session.
-  const std::vector<attach::Address>& addresses() const { return addresses_; }
+  attach::Directory directory() const { return attach::Directory(addresses_); }
   offpath_session_t* session() const { return session_; }
 
  private:

@@ -72,14 +72,14 @@ bool has_service() {
   return status == OFFPATH_OK;
 }
 
-// Where all members' sessions are now. Collective.
-std::vector<attach::Address> gather_addresses(MPI_Comm comm, int size, offpath_session_t* session) {
-  attach::Address own{};
+// Where all members' sessions are now; empty: that failed. Collective.
+attach::Directory gather_directory(MPI_Comm comm, int size, offpath_session_t* session) {
+  attach::Address own;
   attach::address_of(session, &own);
   std::vector<attach::Address> all(static_cast<size_t>(size));
   const int bytes = sizeof(own);
   const int code = native.Allgather(&own, bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, comm);
-  return code == MPI_SUCCESS ? all : std::vector<attach::Address>{};
+  return code == MPI_SUCCESS ? attach::Directory(all) : attach::Directory();
 }
 
 // One more team would leave the application too few context ids. Said once.
@@ -173,10 +173,10 @@ std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
   // A context id is found by all ranks together, so all have it or none.
   made.shadow = make_shadow(comm, group.get(), made.neighborhood.get());
   if (made.shadow == MPI_COMM_NULL) return std::nullopt;
-  std::vector<attach::Address> addresses;
-  if (agreed->has_gone_on) addresses = gather_addresses(made.shadow, made.size, session);
+  attach::Directory directory;
+  if (agreed->has_gone_on) directory = gather_directory(made.shadow, made.size, session);
   made.service = std::make_unique<ServiceTeam>(agreed->id, made.rank, world_ranks(group.get(), made.size),
-                                               std::move(addresses), session);
+                                               std::move(directory), session);
   return made;
 }
 

@@ -66,7 +66,7 @@ void Lane::go_on() {
   const Comeback& comeback = loss_->comeback;
   auto next_loss =
       std::make_unique<Loss>(Seat{shadow_, rank_, size_}, losses_ + 1);  // may throw; nothing has happened yet
-  service_ = service_->next(comeback.addresses(), comeback.session());
+  service_ = service_->next(comeback.directory(), comeback.session());
   service_sequence_ = loss_->cut.next();
   ++losses_;
   last_loss_ = std::exchange(loss_, std::move(next_loss));

@@ -8,9 +8,9 @@
 
 namespace offpath::mpi {
 
-ServiceTeam::ServiceTeam(const Id& id, int rank, std::vector<int> members, std::vector<attach::Address> addresses,
+ServiceTeam::ServiceTeam(const Id& id, int rank, std::vector<int> members, attach::Directory directory,
                          offpath_session_t* session)
-    : id_(id), rank_(rank), members_(std::move(members)), addresses_(std::move(addresses)), session_(session) {
+    : id_(id), rank_(rank), members_(std::move(members)), directory_(std::move(directory)), session_(session) {
   count_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -25,25 +25,21 @@ void ServiceTeam::count_up(Id& id) {
   }
 }
 
-std::unique_ptr<ServiceTeam> ServiceTeam::next(std::vector<attach::Address> addresses,
-                                               offpath_session_t* session) const {
+std::unique_ptr<ServiceTeam> ServiceTeam::next(attach::Directory directory, offpath_session_t* session) const {
   Id id = id_;
   count_up(id);
-  auto made = std::make_unique<ServiceTeam>(id, rank_, members_, std::move(addresses), session);
+  auto made = std::make_unique<ServiceTeam>(id, rank_, members_, std::move(directory), session);
   made->compress(compress_);
   return made;
 }
 
 offpath_team_t* ServiceTeam::open() {
   if (offpath_team_t* const made = get()) return made;
-  std::vector<attach::Address> addresses = addresses_;
-  if (addresses.empty()) {
-    for (const int member : members_) addresses.push_back(job.addresses()[static_cast<size_t>(member)]);
-  }
+  const attach::Directory directory = directory_.empty() ? job.directory().of(members_) : directory_;
   offpath_team_t* made = nullptr;
   offpath_error_t error{};
   const char* const compress = compress_.empty() ? nullptr : compress_.c_str();
-  if (attach::create_team(session_, id_, rank_, addresses, &made, &error, compress) != OFFPATH_OK) {
+  if (attach::create_team(session_, id_, rank_, directory, &made, &error, compress) != OFFPATH_OK) {
     say(job.settings(), LogLevel::info, "a communicator of %zu ranks goes native: %s", members_.size(), error.text);
     return nullptr;
   }

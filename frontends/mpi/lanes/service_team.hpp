@@ -5,8 +5,8 @@
 // Threads: open() and the destructor by one at a time; the rest also meanwhile.
 #pragma once
 
+#include "attach/directory.hpp"
 #include "attach/loss.hpp"
-#include "attach/session.hpp"
 
 #include <offpath/offpath.h>
 
@@ -23,9 +23,9 @@ class ServiceTeam {
  public:
   using Id = std::array<uint8_t, OFFPATH_TEAM_ID_BYTES>;
 
-  // `members`: ranks in MPI_COMM_WORLD, the same on all; `rank`: which of them this is. `addresses`: theirs; empty: those of
-  // the beginning. `session`: this rank's, of that address.
-  ServiceTeam(const Id& id, int rank, std::vector<int> members, std::vector<attach::Address> addresses,
+  // `members`: ranks in MPI_COMM_WORLD, the same on all; `rank`: which of them this is. `directory`: theirs; empty: as at
+  // the beginning. `session`: this rank's, which is in it.
+  ServiceTeam(const Id& id, int rank, std::vector<int> members, attach::Directory directory,
               offpath_session_t* session);
   ~ServiceTeam();
   ServiceTeam(const ServiceTeam&) = delete;
@@ -40,7 +40,7 @@ class ServiceTeam {
   void compress(const std::string& wish) { compress_ = wish; }
   const std::string& compress() const { return compress_; }
   // The one that takes its place after a loss: of the same members, which all make it. May throw bad_alloc.
-  std::unique_ptr<ServiceTeam> next(std::vector<attach::Address> addresses, offpath_session_t* session) const;
+  std::unique_ptr<ServiceTeam> next(attach::Directory directory, offpath_session_t* session) const;
   // Makes it if it is not there yet. nullptr: it cannot be made. May throw bad_alloc.
   offpath_team_t* open();
   offpath_session_t* session() const { return session_; }
@@ -65,7 +65,7 @@ class ServiceTeam {
   Id id_;
   int rank_;
   std::vector<int> members_;
-  std::vector<attach::Address> addresses_;
+  attach::Directory directory_;
   offpath_session_t* session_;
   std::string compress_;  // empty: as the job says
   std::atomic<offpath_team_t*> lane_{nullptr};

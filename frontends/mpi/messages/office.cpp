@@ -47,11 +47,11 @@ bool Office::agree(bool own) const {
   return native.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, job.control()) == MPI_SUCCESS && all == 1;
 }
 
-bool Office::open_own(offpath_session_t* session, std::span<const attach::Address> addresses, uint64_t* table) {
+bool Office::open_own(offpath_session_t* session, const attach::Directory& directory, uint64_t* table) {
   session_ = session;
   offpath_team_t* team = nullptr;
   offpath_error_t error{};
-  if (attach::create_team(session, team_id_, job.rank(), addresses, &team, &error) != OFFPATH_OK) return false;
+  if (attach::create_team(session, team_id_, job.rank(), directory, &team, &error) != OFFPATH_OK) return false;
   team_ = team;
   const auto size = static_cast<size_t>(job.size());
   void* memory = nullptr;
@@ -85,7 +85,7 @@ bool Office::open() {
   team_id_ = common.team;
   uint64_t own = 0;
   bool made = routes.open() == MPI_SUCCESS && kept_messages.open(several_threads()) == MPI_SUCCESS &&
-              resending.open() == MPI_SUCCESS && open_own(job.session(), job.addresses(), &own);
+              resending.open() == MPI_SUCCESS && open_own(job.session(), job.directory(), &own);
   tables_.resize(static_cast<size_t>(job.size()));
   made = native.Allgather(&own, sizeof(own), MPI_BYTE, tables_.data(), sizeof(own), MPI_BYTE, job.control()) ==
              MPI_SUCCESS &&

@@ -160,7 +160,7 @@ class Office {
   };
 
   // This process's team, window and table in it; *table: where that lies, 0: there is none.
-  bool open_own(offpath_session_t* session, std::span<const attach::Address> addresses, uint64_t* table);
+  bool open_own(offpath_session_t* session, const attach::Directory& directory, uint64_t* table);
   bool agree(bool own) const;
   void grant_to_all();
   // In a job of few processes: room for short ones of the long messages, before it is asked for. With the mutex.

@@ -48,7 +48,7 @@ void Office::open_again() {
   }
   staging_bytes_.store(0, std::memory_order_relaxed);
   own_opened_ = {};
-  const bool made = open_own(comeback_->session(), comeback_->addresses(), &own_opened_.table);
+  const bool made = open_own(comeback_->session(), comeback_->directory(), &own_opened_.table);
   cannot_open_ = !made && offpath_session_alive(session_) != 0;  // else that is the next loss
 }
 

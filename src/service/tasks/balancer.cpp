@@ -19,19 +19,18 @@ Balancer::Balancer(Mode mode, Tasks& tasks, graph::Responder& others, std::funct
 // Workers in the order in which the team names them: the same at all of them.
 void Balancer::add_team(ClientId client, engine::TeamHandle handle, const engine::TeamSpec& team, uint32_t worker) {
   if (mode_ == Mode::off) return;
-  std::vector<std::pair<std::string, uint32_t>> workers;  // address, first member
-  std::map<std::string, uint32_t> known;
-  uint32_t own = 0;
-  for (uint32_t rank = 0; rank < team.members.size(); ++rank) {
-    const engine::Member& member = team.members[rank];
-    const std::string address = member.local ? "worker " + std::to_string(member.worker)
-                                             : std::string(member.address.begin(), member.address.end());
-    const auto [found, is_new] = known.emplace(address, static_cast<uint32_t>(workers.size()));
-    if (is_new) workers.emplace_back(address, rank);
-    if (member.local && member.worker == worker) own = found->second;
-  }
-  for (const uint32_t index : tasks::neighbours(own, static_cast<uint32_t>(workers.size()))) {
-    const auto& [address, rank] = workers[index];
+  const std::vector<engine::WorkerAddress>& workers = team.members.workers();
+  const std::vector<uint32_t>& worker_of = team.members.worker_of();
+  const auto is_own = [&](const engine::WorkerAddress& one) { return one.local && one.worker == worker; };
+  const auto own = std::find_if(workers.begin(), workers.end(), is_own);
+  if (own == workers.end()) return;  // a client that says what is not true
+  const auto index_of_own = static_cast<uint32_t>(own - workers.begin());
+  for (const uint32_t index : tasks::neighbours(index_of_own, static_cast<uint32_t>(workers.size()))) {
+    const engine::WorkerAddress& there = workers[index];
+    const std::string address = there.local ? "worker " + std::to_string(there.worker)
+                                            : std::string(there.address.begin(), there.address.end());
+    const auto first = std::find(worker_of.begin(), worker_of.end(), index);
+    const auto rank = static_cast<uint32_t>(first - worker_of.begin());
     auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& one) { return one.address == address; });
     if (peer == peers_.end()) {
       peers_.emplace_back();

@@ -23,7 +23,9 @@ class Both : public ::testing::Test, public session::testing::ClientSegment {
     auto& team = at<TeamRecord>(kTeam);
     team.size = 3;
     team.address_stride = 8;
-    team.addresses = kTeam + 128;
+    team.addresses = kTeam + 192;
+    team.addresses_count = 3;
+    team.address_of = kTeam + 224;
     team.lost = kTeam + 256;
   }
   uint32_t submit(OpKind kind) {

@@ -47,13 +47,18 @@ TEST_F(Patch, ATeamTakesItsMembersAlong) {
   team.size = 3;
   team.address_stride = 100;
   team.addresses = kPatched;
+  team.addresses_count = 2;
+  team.address_of = kPatched + 256;
   team.lost = kPatched + 512;
-  const std::map<uint32_t, size_t> expected{
-      {slot_offset(0), sizeof(Slot)}, {kArenaOffset, sizeof(TeamRecord)}, {kPatched, 300}, {kPatched + 512, 3}};
+  const std::map<uint32_t, size_t> expected{{slot_offset(0), sizeof(Slot)},
+                                            {kArenaOffset, sizeof(TeamRecord)},
+                                            {kPatched, 200},
+                                            {kPatched + 256, 12},
+                                            {kPatched + 512, 3}};
   EXPECT_EQ(pieces(0), expected);
-  for (uint64_t* field : {&team.addresses, &team.lost}) {  // lies: only what is there goes along
+  for (uint64_t* field : {&team.addresses, &team.address_of, &team.lost}) {  // lies: only what is there goes along
     const uint64_t good = std::exchange(*field, kSegmentBytes - 1);
-    EXPECT_EQ(pieces(0).size(), 3U);
+    EXPECT_EQ(pieces(0).size(), 4U);
     *field = good;
   }
   slot(0).team = kSegmentBytes - 8;

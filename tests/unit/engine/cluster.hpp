@@ -155,10 +155,12 @@ class Cluster : public engine::Observer {
     spec.client = members[member] + 1;
     spec.context = 1000 + id;
     if (compress != nullptr) spec.compress = codecs::parse_wish(compress).value();
+    std::vector<engine::WorkerAddress> served;
     for (const uint32_t rank : members) {
-      spec.members.push_back({node_index(rank) == node_index(members[member]), engine_index(rank) / count_,
-                              worker_of(rank).fabric->address()});
+      served.push_back({node_index(rank) == node_index(members[member]), engine_index(rank) / count_,
+                        worker_of(rank).fabric->address()});
     }
+    spec.members = engine::Roster(served);
     auto handle = worker_of(members[member]).engine->add_team(std::move(spec));
     EXPECT_TRUE(handle.ok()) << handle.status().text();
     return handle.value();

@@ -22,7 +22,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 17U);
+  EXPECT_EQ(kVersion, 18U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -160,9 +160,11 @@ TEST(Layout, RecordOfATeam) {
   EXPECT_AT(TeamRecord, broken, 28);
   EXPECT_AT(TeamRecord, started, 32);
   EXPECT_AT(TeamRecord, addresses, 40);
-  EXPECT_AT(TeamRecord, lost, 48);
-  EXPECT_AT(TeamRecord, compress, 56);
-  EXPECT_EQ(sizeof(TeamRecord), 120U);
+  EXPECT_AT(TeamRecord, address_of, 48);
+  EXPECT_AT(TeamRecord, lost, 56);
+  EXPECT_AT(TeamRecord, addresses_count, 64);
+  EXPECT_AT(TeamRecord, compress, 72);
+  EXPECT_EQ(sizeof(TeamRecord), 136U);
 }
 
 TEST(Layout, RecordOfAWindow) {
@@ -212,6 +214,9 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_EQ(sizeof(offpath_team_params_t), 48U);
   EXPECT_AT(offpath_team_params_t, id, 16);
   EXPECT_AT(offpath_team_params_t, addresses, 32);
+  EXPECT_EQ(sizeof(offpath_directory_t), 32U);
+  EXPECT_AT(offpath_directory_t, addresses, 16);
+  EXPECT_AT(offpath_directory_t, number_of, 24);
   EXPECT_EQ(sizeof(offpath_range_t), 16U);
   EXPECT_EQ(sizeof(offpath_layout_t), 32U);
   EXPECT_AT(offpath_layout_t, ranges, 16);

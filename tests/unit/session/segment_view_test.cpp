@@ -13,6 +13,7 @@ namespace {
 
 class Segment : public ::testing::Test, public testing::ClientSegment {
  protected:
+  static constexpr uint32_t kAddressOf[] = {2, 0, 1, 2};
   TeamRecord& record() { return at<TeamRecord>(kArenaOffset); }
   SegmentView view() { return std::move(SegmentView::open(other_mapping()).value()); }
   void good_record() {
@@ -21,7 +22,10 @@ class Segment : public ::testing::Test, public testing::ClientSegment {
     team.size = 4;
     team.address_stride = 100;
     team.addresses = kArenaOffset + 4096;
-    team.lost = kArenaOffset + 8192;
+    team.addresses_count = 3;
+    team.address_of = kArenaOffset + 8192;
+    memcpy(memory.data() + team.address_of, kAddressOf, sizeof(kAddressOf));
+    team.lost = kArenaOffset + 12288;
   }
 };
 
@@ -180,7 +184,8 @@ TEST_F(Segment, TeamArgumentsAreCopied) {
   memset(memory.data() + kArenaOffset + 4096, 0, 400);
   EXPECT_EQ(team->size, 4U);
   EXPECT_EQ(team->rank, 1U);
-  EXPECT_EQ(team->addresses, std::vector<uint8_t>(400, 0x5A));
+  EXPECT_EQ(team->addresses, std::vector<uint8_t>(300, 0x5A));
+  EXPECT_EQ(team->address_of, std::vector<uint32_t>(std::begin(kAddressOf), std::end(kAddressOf)));
 }
 
 TEST_F(Segment, ImpossibleTeamsAreRefused) {
@@ -195,12 +200,17 @@ TEST_F(Segment, ImpossibleTeamsAreRefused) {
   refuse([](TeamRecord& t) { t.size = 0; });
   refuse([](TeamRecord& t) { t.size = UINT32_MAX; });
   refuse([](TeamRecord& t) { t.size = 0x80000000; });
-  refuse([](TeamRecord& t) { t.size = 800000; });  // addresses do not fit
+  refuse([](TeamRecord& t) { t.size = 80000000; });           // their numbers do not fit
+  refuse([](TeamRecord& t) { t.addresses_count = 800000; });  // nor do these
+  refuse([](TeamRecord& t) { t.addresses_count = 2; });       // there is a third one
+  refuse([](TeamRecord& t) { t.addresses_count = 0; });
+  refuse([](TeamRecord& t) { t.address_of = 64; });
+  refuse([](TeamRecord& t) { t.address_of = kSegmentBytes - 15; });
   refuse([](TeamRecord& t) { t.address_stride = 0; });
   refuse([](TeamRecord& t) { t.address_stride = OFFPATH_ADDRESS_MAX_BYTES + 1; });
   refuse([](TeamRecord& t) { t.address_stride = UINT32_MAX; });
   refuse([](TeamRecord& t) { t.addresses = 0; });
-  refuse([](TeamRecord& t) { t.addresses = kSegmentBytes - 399; });
+  refuse([](TeamRecord& t) { t.addresses = kSegmentBytes - 299; });
   refuse([](TeamRecord& t) { t.addresses = UINT64_MAX - 100; });
   refuse([](TeamRecord& t) { t.lost = 64; });
   refuse([](TeamRecord& t) { t.lost = kSegmentBytes - 3; });
@@ -333,10 +343,13 @@ TEST_F(Segment, RandomRecordsNeverReachOutside) {
     team.size = static_cast<uint32_t>(wild());
     team.address_stride = static_cast<uint32_t>(random() % 2048);
     team.addresses = wild();
+    team.addresses_count = static_cast<uint32_t>(wild());
+    team.address_of = wild();
     team.lost = wild();
     const auto out = v.team_arguments(kArenaOffset);
     if (out.ok()) {
-      ASSERT_EQ(out->addresses.size(), size_t{out->size} * out->address_stride);
+      ASSERT_EQ(out->address_of.size(), size_t{out->size});
+      for (const uint32_t each : out->address_of) ASSERT_LT(each, out->addresses.size() / out->address_stride);
     }
   }
 }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Directory: where the processes of a job are served. Those of one worker have one address, which is in it once: most processes of
+// a large job have neighbours.
+//
+// Threads: any, as it does not change.
+#pragma once
+
+#include "attach/exchange.hpp"
+#include "attach/session.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace offpath::attach {
+
+class Directory {
+ public:
+  Directory() = default;
+  // By process.
+  explicit Directory(std::span<const Address> addresses);
+  // This process's is `own`; all of `team` have one. Nothing: the exchange failed. Collective.
+  static bool gather(const Exchange& team, const Address& own, Directory* out);
+
+  size_t size() const { return number_of_.size(); }
+  bool empty() const { return number_of_.empty(); }
+  // Of some of its processes, in that order.
+  Directory of(std::span<const int> processes) const;
+
+  // As offpath_directory_t has them.
+  const void* addresses() const { return table_.data(); }
+  uint32_t stride_bytes() const { return stride_; }
+  uint32_t addresses_count() const { return stride_ == 0 ? 0 : static_cast<uint32_t>(table_.size() / stride_); }
+  std::span<const std::byte> address(uint32_t number) const {
+    return std::span(table_).subspan(size_t{number} * stride_, stride_);
+  }
+  const uint32_t* number_of() const { return number_of_.data(); }
+
+ private:
+  uint32_t stride_ = 0;           // bytes; the longest one has so many
+  std::vector<std::byte> table_;  // of the addresses
+  std::vector<uint32_t> number_of_;
+};
+
+}  // namespace offpath::attach
