@@ -96,7 +96,7 @@ def test_every_benchmark_has_goals_and_a_file_for_them():
             assert any(goal.name.startswith(f"{bench}_") for goal in goals.GOALS), bench
         (command,) = importlib.import_module(module).app.registered_commands
         assert "json_file" in inspect.signature(command.callback).parameters, bench
-    assert all(goal.name.endswith(("_ratio", "_us", "_ms", "_count")) for goal in goals.GOALS)
+    assert all(goal.name.endswith(("_ratio", "_us", "_ms", "_kib", "_count")) for goal in goals.GOALS)
     assert {goal.name.partition("_")[0] for goal in goals.GOALS} == set(Benchmarks.modules) - without | {"results"}
     assert len(goals.BY_NAME) == len(goals.GOALS)
 
@@ -104,7 +104,7 @@ def test_every_benchmark_has_goals_and_a_file_for_them():
 def test_the_documents_have_the_same_goals():
     assert goals.table() in DOCUMENT
     elsewhere = DOCUMENT.replace(goals.table(), "")
-    named = set(re.findall(rf"`({'|'.join(Benchmarks.modules)}|results)(_\w+_(?:ratio|us|ms|count))`", elsewhere))
+    named = set(re.findall(rf"`({'|'.join(Benchmarks.modules)}|results)(_\w+_(?:ratio|us|ms|kib|count))`", elsewhere))
     assert {"".join(each) for each in named} == set(goals.BY_NAME)
 
 
