@@ -109,5 +109,5 @@ wheel: build  ## Make a Python wheel of the command line, `import offpath` and t
 clean:  ## Remove everything that was built
 	@rm -rf build
 
-distclean: clean  ## Remove the Python environment and the arm64 libraries too
-	@rm -rf .venv .aarch64
+distclean: clean  ## Remove the Python environment, the arm64 libraries and the lab's kernel too
+	@rm -rf .venv .aarch64 .machines

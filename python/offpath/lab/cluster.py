@@ -19,7 +19,7 @@ from offpath.base import processes
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.processes import Completed
-from offpath.lab import dpus, inventory, launchers, machines, network, quota, state
+from offpath.lab import dpus, inventory, launchers, machines, network, quota, state, virtual
 from offpath.lab.plan import HEAD, Loss, Machines, Plan, parse_latency
 from offpath.launch import injection, mpis, stats
 from offpath.launch.local import available_cores, native_environment
@@ -49,18 +49,26 @@ class Lab:
         link_rate: str | None = None,
         link_latency: str = "0",
         loss: Loss | None = None,
+        rdma: bool = False,
     ):
-        """`dpus`: so many of each node are machines of their own; 0: a DPU is its node with another network."""
+        """`dpus`: so many of each node are machines of their own; 0: a DPU is its node with another network.
+
+        `rdma`: nodes are virtual machines with an RDMA device, and have no DPUs: services are beside their programs.
+        """
         name = f"lab{os.getpid()}t{time.monotonic_ns() % 10**6}" if name is None else name
         cores = available_cores()
         plan = Plan.make(name, nodes, rate, mtu, dpu_slowdown, cores_per_node, cores)
         if not dpus and (dpu_cores or link_rate or parse_latency(link_latency)):
             raise UserError("DPUs have cores and links of their own only when they are machines. Give --dpus 1, too.")
+        if rdma and (dpus or dpu_arch or dpu_slowdown != 1):
+            raise UserError(
+                "Nodes with RDMA have no DPUs (services run beside their programs). Leave out --rdma, or DPUs."
+            )
         own = None
         if dpus:
             own = Machines.make(nodes, dpus, dpu_cores, link_rate, link_latency, cores, nodes * cores_per_node)
         self.plan = dataclasses.replace(
-            plan, dpu_arch=dpu_arch, latency_s=parse_latency(latency), machines=own, loss=loss
+            plan, dpu_arch=dpu_arch, latency_s=parse_latency(latency), machines=own, loss=loss, rdma=rdma
         )
 
     @classmethod
@@ -78,6 +86,8 @@ class Lab:
         """Makes the lab, or raises UserError and leaves nothing behind."""
         state.require_root()
         _check_tools()
+        if self.plan.rdma:
+            virtual.boot_folder()
         state.remove_abandoned()
         state.claim(self.plan)
         try:
@@ -87,6 +97,9 @@ class Lab:
             if self.plan.machines:
                 progress("DPUs")
                 machines.boot(self.plan, [str(ENTER)])
+            if self.plan.rdma:
+                progress("machines")
+                virtual.boot(self.plan)
             if self.plan.dpu_arch:
                 progress("device services")
                 dpus.start(self.plan, self.inside)
@@ -153,6 +166,8 @@ class Lab:
                 patience = SERVICE_END_PATIENCE_S if result.returncode == 0 else 0.0
             finally:
                 inventory.end_processes(lambda: inventory.processes_of_run(run_id), patience)
+                if self.plan.rdma:
+                    virtual.end_run(self.plan, self.inside, run_id, patience)
             result.stats = stats.read(chosen.get("OFFPATH_STATS_FILE", stats_file))
         result.raise_if_interrupted()
         return result
@@ -161,7 +176,7 @@ class Lab:
         self, mpi: str, offload: bool, stats_file: str, crowded: bool, env: Mapping[str, str]
     ) -> dict[str, str]:
         where = paths()
-        chosen = launchers.native_variables(mpi, crowded)
+        chosen = launchers.native_variables(mpi, self.plan, crowded)
         libraries = []
         if offload:
             options = injection.measured_run(env, stats_file, share=True)
@@ -169,10 +184,10 @@ class Lab:
             chosen |= injection.variables(options, where, memory, openshmem=mpi == mpis.OPENSHMEM)
             env = {name: value for name, value in env.items() if name != "OFFPATH_POLICY"}
             libraries.append(chosen["LD_PRELOAD"])
-            chosen |= {"OFFPATH_UCX_TLS": "tcp,self", "OFFPATH_UCX_NET_DEVICES": "eth0"}
+            chosen |= launchers.service_variables(self.plan)
             if self.plan.machines:
                 chosen["OFFPATH_DPUS"] = self.dpus()
-            else:
+            elif not self.plan.rdma:
                 chosen["OFFPATH_SERVICE_WRAPPER"] = f"{ENTER} {self.name} %h-dpu"
         if mpi == mpis.MPICH and (crowded or where.yield_library.exists()):
             # It also cures a hang of MPICH in MPI_Finalize, so it is there with and without yielding

@@ -70,6 +70,13 @@ def up(
     loss_down: Annotated[
         float, typer.Option(help="Percent of packets that are lost on the way from it.", show_default=False)
     ] = 0,
+    rdma: Annotated[
+        bool,
+        typer.Option(
+            "--rdma",
+            help="Nodes are virtual machines with a kernel and an RDMA device of their own. Times mean nothing there.",
+        ),
+    ] = False,
 ) -> None:
     """Bring up a lab.
 
@@ -89,10 +96,12 @@ def up(
         offpath lab up --dpu aarch64
 
         offpath lab up --dpus 1 --link-rate 1gbit --link-latency 50us
+
+        offpath lab up --rdma
     """
     lab = Lab(
         nodes, rate, mtu, name, dpu_slowdown, cores_per_node, dpu.value if dpu else None, latency, dpus, dpu_cores,
-        link_rate, link_latency, planning.Loss.make(loss_up, loss_down),
+        link_rate, link_latency, planning.Loss.make(loss_up, loss_down), rdma,
     )  # fmt: skip
     if console.is_interactive():
         with console.err.status("lab") as status:

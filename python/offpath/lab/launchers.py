@@ -14,6 +14,7 @@ from offpath.launch import mpis
 
 AGENT = Path(__file__).parent / "agent"
 SUBNET_MASK = f"{SUBNET}.0/{SUBNET_BITS}"
+GID_INDEX = "0"  # by other addresses of an RDMA device Debian's software RoCE loses what a node sends to itself
 _REMOTE = {"plm_rsh_agent": str(AGENT), "plm_rsh_no_tree_spawn": "1"}
 
 
@@ -34,7 +35,7 @@ def own_sessions(mpi: str, plan: Plan) -> Iterator[list[str]]:
     All of a user's jobs on a node have one folder there, which the first one makes. Of two daemons that find none and
     make it at the same time one takes it for an error and ends, unheard; its mpirun waits for it for ever.
     """
-    if mpi == mpis.MPICH:
+    if mpi == mpis.MPICH or plan.rdma:  # machines have a /tmp of their own
         yield []
         return
     folder = tempfile.mkdtemp(prefix="openmpi-", dir=plan.state_dir)
@@ -44,10 +45,12 @@ def own_sessions(mpi: str, plan: Plan) -> Iterator[list[str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def native_variables(mpi: str, crowded: bool) -> dict[str, str]:
+def native_variables(mpi: str, plan: Plan, crowded: bool) -> dict[str, str]:
     """What the MPI's own ranks need in a lab, offloaded or not."""
     variables = {}
-    if mpi in (mpis.MPICH, mpis.OPENSHMEM):
+    if plan.rdma:
+        variables["UCX_IB_GID_INDEX"] = GID_INDEX
+    elif mpi in (mpis.MPICH, mpis.OPENSHMEM):
         # All "nodes" have one machine id, so UCX would use shared memory between them
         variables |= {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
     if mpi != mpis.MPICH and crowded:
@@ -66,9 +69,15 @@ def environment(plan: Plan) -> dict[str, str]:
         **{f"OMPI_MCA_{name}": value for name, value in settings.items()},
         "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "HYDRA_LAUNCHER": "rsh", "HYDRA_LAUNCHER_EXEC": str(AGENT), "HYDRA_IFACE": "br0",
-        **native_variables(mpis.MPICH, crowded=False), "OFFPATH_LAB": plan.name,
-        "OFFPATH_UCX_TLS": "tcp,self", "OFFPATH_UCX_NET_DEVICES": "eth0",
+        **native_variables(mpis.MPICH, plan, crowded=False), "OFFPATH_LAB": plan.name, **service_variables(plan),
     }  # fmt: skip
+
+
+def service_variables(plan: Plan) -> dict[str, str]:
+    """What services need in a lab. With RDMA they find their network by themselves."""
+    if plan.rdma:
+        return {"OFFPATH_SERVICE_START_TIMEOUT_MS": "120000"}  # an emulated processor is slow
+    return {"OFFPATH_UCX_TLS": "tcp,self", "OFFPATH_UCX_NET_DEVICES": "eth0"}
 
 
 def openmpi_settings(several: bool) -> dict[str, str]:

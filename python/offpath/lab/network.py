@@ -37,12 +37,14 @@ address add {planning.HEAD_ADDRESS}/{planning.SUBNET_BITS} dev br0
     )
     if plan.latency_s:
         _delay_uplinks(plan, head)
-    share = _share_by_macvlan if _has_macvlan(head) else _share_by_bridge
+    # A machine's device is a port of a bridge, which the other kind is not.
+    share = _share_by_macvlan if _has_macvlan(head) and not plan.rdma else _share_by_bridge
     for number, node in enumerate(plan.nodes, start=1):
         progress(node)
         _ip(_uplink(plan, number) + share(plan, number, node), head)
         _tc(_port_limits(plan, number) + (_losses(plan.loss, number) if plan.loss else ""), head)
-        _ip(_station(plan, planning.host_address(number)), namespace(plan.name, node))
+        inside = _socket(plan) if plan.rdma else _station(plan, planning.host_address(number))
+        _ip(inside, namespace(plan.name, node))
         for dpu in plan.dpus_of(node):
             _ip(_station(plan, dpu.address), namespace(plan.name, dpu.place))
             if plan.machines:
@@ -161,6 +163,14 @@ def _losing(percent: float, only_multicast: bool) -> str:
 def _station(plan: Plan, address: str) -> str:
     whole = " gso_max_segs 1" if plan.loss else ""
     return f"link set lo up\naddress add {address}/{planning.SUBNET_BITS} dev eth0\nlink set eth0 up{whole}\n"
+
+
+def _socket(plan: Plan) -> str:
+    """Where a machine is plugged in; its address is its own."""
+    lines = [f"link add socket mtu {plan.mtu_bytes} {BRIDGE}", "tuntap add tap0 mode tap"]
+    for device in ("eth0", "tap0"):
+        lines.append(f"link set {device} mtu {plan.mtu_bytes} master socket up")
+    return "\n".join(["link set lo up", *lines, "link set socket up"]) + "\n"
 
 
 def _silence_ipv6(name: str) -> None:

@@ -122,6 +122,7 @@ class Plan:
     dpu_arch: str | None = None  # of the device service that each DPU runs; None: it runs none
     machines: Machines | None = None  # None: a DPU is its node with a network of its own
     loss: Loss | None = None
+    rdma: bool = False  # each node is a virtual machine, with a kernel and an RDMA device of its own, and no DPU
 
     @classmethod
     def make(
@@ -150,7 +151,7 @@ class Plan:
     def dpus(self) -> list[Dpu]:
         """Node by node."""
         found = []
-        each = self.machines.per_node if self.machines else 1
+        each = self.machines.per_node if self.machines else 0 if self.rdma else 1
         for index, node in enumerate(self.nodes):
             for number in range(1, each + 1):
                 own = (

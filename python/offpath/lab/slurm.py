@@ -82,6 +82,10 @@ def up(lab: Lab, settings: Sequence[str] = (), files: Mapping[str, str] = Mappin
     Raises UserError, and then leaves nothing behind.
     """
     _check_installed()
+    if lab.plan.rdma:
+        raise UserError(
+            f"Slurm does not run on lab {lab.name} (its nodes are virtual machines). Bring up one without --rdma."
+        )
     if is_up(lab.plan):
         raise UserError(f"Slurm is up on lab {lab.name} already. Run `offpath lab slurm down {lab.name}` first.")
     folder = home(lab.plan)
@@ -118,12 +122,13 @@ def variables(plan: Plan) -> dict[str, str]:
     return {"SLURM_CONF": str(home(plan) / "slurm.conf")}
 
 
-def _task_variables() -> dict[str, str]:
+def _task_variables(plan: Plan) -> dict[str, str]:
     """What a site sets for its MPIs: here the lab's links, and what as many cores as nodes share them need."""
-    chosen = launchers.native_variables(mpis.MPICH, True) | launchers.native_variables(mpis.OPENMPI, True)
+    chosen = {}
+    for mpi in (mpis.MPICH, mpis.OPENMPI):
+        chosen |= launchers.native_variables(mpi, plan, True)
     chosen |= {f"OMPI_MCA_{name}": value for name, value in launchers.openmpi_settings(several=True).items()}
-    chosen |= {"OFFPATH_UCX_TLS": "tcp,self", "OFFPATH_UCX_NET_DEVICES": "eth0"}
-    return chosen
+    return chosen | launchers.service_variables(plan)
 
 
 def _preload() -> str:
@@ -143,7 +148,7 @@ def _prepare(plan: Plan, settings: Sequence[str], files: Mapping[str, str]) -> N
     key.touch(mode=0o600)
     key.write_bytes(secrets.token_bytes(128))
     prolog = folder / "task-prolog"
-    exports = "".join(f"echo 'export {name}={value}'\n" for name, value in sorted(_task_variables().items()))
+    exports = "".join(f"echo 'export {name}={value}'\n" for name, value in sorted(_task_variables(plan).items()))
     prolog.write_text(f"#!/bin/sh\n{exports}{_preload()}")
     prolog.chmod(0o755)
     cores = os.cpu_count() or 1

@@ -39,7 +39,8 @@ def prepare(plan: Plan) -> None:
     (plan.state_dir / "hosts").write_text(plan.hosts_file())
     (plan.state_dir / "shared").write_text("".join(f"{folder}\n" for folder in _shared_folders()))
     for index, node in enumerate(plan.nodes):
-        _prepare_files(plan.state_dir / node, plan.node_cores[index])
+        cores = plan.node_cores[index]
+        _prepare_files(plan.state_dir / node, range(len(cores)) if plan.rdma else cores)
     for dpu in plan.dpus if plan.machines else ():
         _prepare_files(plan.state_dir / dpu.place, dpu.cores)
 

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Nodes that are virtual machines with RDMA: commands there, and MPI programs with services on UCX over RDMA."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conformance_support import MPIS, Place, assert_conforms, program
+from conftest import LIMIT_S, ROOT, assert_one_line_error, eventually, offpath, requires_root
+from offpath.base.errors import UserError
+from offpath.lab import Lab, inventory
+from offpath.lab.plan import STATE_ROOT
+
+pytestmark = [
+    requires_root,
+    pytest.mark.skipif(not (ROOT / ".machines" / "ready").exists(), reason="needs what tools/setup-machines makes"),
+]
+
+
+@pytest.fixture(scope="module")
+def machines():
+    with Lab(nodes=2, rate="10gbit", name=f"r{os.getpid()}", rdma=True) as lab:
+        yield lab
+    assert not inventory.exists(lab.name) and not (STATE_ROOT / lab.name).exists()
+
+
+def at(lab: Lab, place: str, *words: str, said: str = "", env: dict | None = None, cwd: Path = ROOT):
+    return subprocess.run(
+        lab.inside(place, words), input=said, capture_output=True, text=True, timeout=LIMIT_S, cwd=cwd,
+        env=os.environ | (env or {}),
+    )  # fmt: skip
+
+
+def test_a_command_in_a_machine(machines, tmp_path):
+    kernel = at(machines, "node1", "uname", "-r").stdout
+    assert kernel and kernel != os.uname().release + "\n"
+    for node in machines.plan.nodes:
+        assert "rxe0/1 state ACTIVE" in at(machines, node, "rdma", "link").stdout
+    # As by ssh: input, both outputs, status, folder, variables
+    script = 'read -r word; echo "$word $VALUE $(pwd) $(hostname)"; echo wrong >&2; exit 7'
+    result = at(machines, "node2", "sh", "-c", script, said="hello\n", env={"VALUE": "a,b; c"})
+    assert (result.stdout, result.stderr, result.returncode) == (f"hello a,b; c {ROOT} node2\n", "wrong\n", 7)
+    long = "".join(f"{number}\n" for number in range(100_000))
+    assert at(machines, "node1", "cat", said=long).stdout == long
+    assert at(machines, "node1", "sh", "-c", "kill -9 $$").returncode == 128 + 9
+    none = at(machines, "node1", "no-such-program")
+    assert (none.returncode, none.stderr) == (127, "no-such-program: No such file or directory\n")
+    # Files are ours to read, also below /tmp, and its own folders are its own
+    (tmp_path / "file").write_text("ours\n")
+    assert at(machines, "node1", "cat", "file", cwd=tmp_path).stdout == "ours\n"
+    assert at(machines, "node1", "touch", str(tmp_path / "made")).returncode != 0
+    assert at(machines, "node1", "touch", f"/tmp/{machines.name}").returncode == 0
+    assert not os.path.exists(f"/tmp/{machines.name}") and not (tmp_path / "made").exists()
+    # Who started it is gone: so is the command
+    process = subprocess.Popen(machines.inside("node1", ["sleep", "4321"]))
+    there = ["pgrep", "-f", "^sleep 4321"]
+    assert eventually(lambda: at(machines, "node1", *there).returncode == 0)
+    process.kill()
+    process.wait()
+    assert eventually(lambda: at(machines, "node1", *there).returncode != 0)
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+@pytest.mark.parametrize("every", [97, pytest.param(1, marks=pytest.mark.nightly)])
+def test_an_mpi_program_between_machines(mpi, every, machines):
+    """Services find the RDMA device by themselves, and what is offloaded goes there."""
+    before = [packets(machines, node) for node in machines.plan.nodes]
+    words = [program("conformance", mpi), "--every", str(every)]
+    assert_conforms(Place(2, machines), mpi, words, {}, frozenset())
+    for node, earlier in zip(machines.plan.nodes, before):
+        assert packets(machines, node) - earlier > 100
+        assert at(machines, node, "pgrep", "-x", "offpathd").returncode != 0
+
+
+def packets(lab: Lab, node: str) -> int:
+    """That its RDMA device has received."""
+    words = at(lab, node, "cat", "/sys/class/infiniband/rxe0/ports/1/hw_counters/rcvd_pkts").stdout
+    return int(words)
+
+
+def test_what_does_not_fit_is_said(lab_name, monkeypatch):
+    assert_one_line_error(offpath("lab", "up", "--rdma", "--dpus", "1", "--name", lab_name), "--rdma", "DPUs")
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool.startswith("qemu") else f"/usr/bin/{tool}")
+    with pytest.raises(UserError, match="tools/setup"):
+        Lab(nodes=1, name=lab_name, rdma=True).up()
+    assert not inventory.exists(lab_name)
+
+
+def test_what_is_left_of_a_killed_run_is_ended(machines):
+    env = {"OFFPATH_LAB_RUN": "left"}
+    assert at(machines, "node1", "sh", "-c", "setsid sleep 4322 </dev/null >/dev/null 2>&1 &", env=env).returncode == 0
+    assert at(machines, "node1", "pgrep", "-f", "^sleep 4322").returncode == 0
+    from offpath.lab import virtual
+
+    virtual.end_run(machines.plan, machines.inside, "left", 0.0)
+    assert at(machines, "node1", "pgrep", "-f", "^sleep 4322").returncode != 0
+
+
+@pytest.mark.nightly
+def test_the_fabric_suite_on_verbs(machines):
+    test = ROOT / "build" / "release" / "bin" / "fabric_test"
+    variables = {"OFFPATH_TEST_WIRES": "rc,self rxe0:1", "UCX_IB_GID_INDEX": "0"}
+    result = at(machines, "node1", str(test), "--gtest_filter=*ucx*", env=variables)
+    assert result.returncode == 0 and "[  PASSED  ] 3" in result.stdout, result.stdout[-3000:]
+
+
+@pytest.mark.nightly
+def test_status_and_command_line(lab_name):
+    assert offpath("lab", "up", "--rdma", "--name", lab_name).returncode == 0
+    row = json.loads(offpath("lab", "status", lab_name, "--json").stdout)[0]
+    assert (row["state"], row["node_count"]) == ("up", 2)
+    there = offpath("lab", "exec", "--name", lab_name, "node2", "--", "sh", "-c", "hostname; exit 3")
+    assert (there.stdout, there.returncode) == ("node2\n", 3)
+    assert offpath("lab", "down", lab_name).returncode == 0
+    assert not inventory.exists(lab_name)
