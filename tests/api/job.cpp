@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job.hpp"
 
+#include "../wires.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -154,8 +156,7 @@ void Job::start(const Body& body) {
       setenv("OFFPATH_SERVICE_PATH", OFFPATH_TEST_SERVICE, 0);
       setenv("OFFPATH_SERVICE_SHARE", "1", 0);
       if (getenv("OFFPATH_TEST_DPU") != nullptr) setenv("OFFPATH_DPU", OFFPATH_TEST_DPU_COMMAND, 0);
-      setenv("OFFPATH_UCX_TLS", "tcp,self", 1);
-      setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
+      set_test_wires();
       for (const auto& [name, value] : environment_) setenv(name.c_str(), value.c_str(), 1);
       Process process{rank, static_cast<uint32_t>(children_.size()), own, *shared_};
       body(process);

@@ -42,6 +42,7 @@ class UcxFabric : public Fabric {
     std::vector<uint8_t> address;
     ucp_ep_h endpoint;  // null: not opened yet, or not to be reached
     bool lost;
+    bool reached = false;  // its peer has answered
     uint64_t unsent_bytes = 0;
   };
   enum class Direction { send, fetch };
@@ -61,9 +62,12 @@ class UcxFabric : public Fabric {
                                         const ucp_am_recv_param_t* param);
   static void on_send_done(void* request, ucs_status_t status, void* transfer);
   static void on_fetch_done(void* request, ucs_status_t status, size_t bytes, void* transfer);
+  static void on_reached(void* request, ucs_status_t status, void* connection);
   static void on_endpoint_error(void* connection, ucp_ep_h endpoint, ucs_status_t status);
 
   ucs_status_t open_endpoint(Connection& connection);
+  void await_reached(Connection& connection);
+  void close(Connection& connection);
   Transfer* take_transfer(Direction direction, uint64_t context);
   void end_transfer(Transfer* transfer, bool success);
   void start_send(Transfer* transfer);
@@ -89,6 +93,8 @@ class UcxFabric : public Fabric {
   // Asked for from inside ucp_worker_progress():
   std::vector<Connection*> unopened_;
   std::vector<Transfer*> held_back_;
+  std::vector<Announced> unreleased_;
+  Announced announced_now_ = 0;
   size_t under_way_ = 0;
   bool flushing_ = false;
 };

@@ -32,17 +32,13 @@ ucs_status_t UcxFabric::open() {
 
 UcxFabric::~UcxFabric() {
   receiver_ = nullptr;
+  const auto end = std::chrono::steady_clock::now() + kEnding;
   for (const auto& connection : connections_) {
-    ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-    param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-    void* request = connection->endpoint == nullptr ? nullptr : ucp_ep_close_nbx(connection->endpoint, &param);
-    while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker_);
-    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+    while (!connection->reached && !connection->lost && std::chrono::steady_clock::now() < end) progress_worker();
+    close(*connection);
   }
   // What is under way ends in ucp_worker_progress(). Sends of memory that another worker sends, too, end when that one lets go of
   // it, and UCX 1.18 writes to this worker then. So the worker stays where that cannot be waited for.
-  const auto end = std::chrono::steady_clock::now() + kEnding;
   while (is_busy() && std::chrono::steady_clock::now() < end) ucp_worker_progress(worker_);
   if (is_busy()) {
     worker_stays_ = true;
@@ -99,11 +95,22 @@ void UcxFabric::give_up(Peer peer) {
   Connection& connection = *connections_[peer];
   if (connection.lost) return;
   on_endpoint_error(&connection, connection.endpoint, UCS_ERR_ENDPOINT_TIMEOUT);
+  close(connection);
+}
+
+// Closing counts as under way. UCX 1.13 ends the process when one is closed that still waits on an RDMA network for an answer
+// of its peer: such a one stays, and with it the worker.
+void UcxFabric::close(Connection& connection) {
+  if (connection.endpoint == nullptr || !connection.reached) return;
   ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK;
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-  param.cb.send = [](void* request, ucs_status_t, void*) { ucp_request_free(request); };
-  if (connection.endpoint != nullptr) ucp_ep_close_nbx(std::exchange(connection.endpoint, nullptr), &param);
+  param.cb.send = [](void* request, ucs_status_t, void* self) {
+    --static_cast<UcxFabric*>(self)->under_way_;
+    ucp_request_free(request);
+  };
+  param.user_data = this;
+  if (UCS_PTR_IS_PTR(ucp_ep_close_nbx(std::exchange(connection.endpoint, nullptr), &param))) ++under_way_;
 }
 
 ucs_status_t UcxFabric::open_endpoint(Connection& connection) {
@@ -113,7 +120,28 @@ ucs_status_t UcxFabric::open_endpoint(Connection& connection) {
   params.address = reinterpret_cast<const ucp_address_t*>(connection.address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {on_endpoint_error, &connection};
-  return ucp_ep_create(worker_, &params, &connection.endpoint);
+  const ucs_status_t status = ucp_ep_create(worker_, &params, &connection.endpoint);
+  if (status == UCS_OK) await_reached(connection);
+  return status;
+}
+
+void UcxFabric::await_reached(Connection& connection) {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = on_reached;
+  param.user_data = &connection;
+  if (void* request = ucp_ep_flush_nbx(connection.endpoint, &param); UCS_PTR_IS_PTR(request)) {
+    ++under_way_;
+  } else {
+    connection.reached = request == nullptr;
+  }
+}
+
+void UcxFabric::on_reached(void* request, ucs_status_t status, void* user) {
+  auto* connection = static_cast<Connection*>(user);
+  --connection->owner->under_way_;
+  connection->reached = status == UCS_OK;
+  ucp_request_free(request);
 }
 
 UcxFabric::Transfer* UcxFabric::take_transfer(Direction direction, uint64_t context) {
@@ -182,6 +210,7 @@ bool UcxFabric::progress_worker() {
   unopened_.clear();
   for (Transfer* transfer : held_back_) start_send(transfer);
   held_back_.clear();
+  for (const Announced handle : std::exchange(unreleased_, {})) drop(handle);
   return busy;
 }
 
@@ -197,8 +226,9 @@ ucs_status_t UcxFabric::on_active_message(void* user, const void* header, size_t
   if (self->receiver_ == nullptr) return UCS_OK;
   const Bytes head(static_cast<const uint8_t*>(header), header_bytes);
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-    self->receiver_->on_announced(head, bytes, reinterpret_cast<Announced>(data));
-    return UCS_INPROGRESS;
+    self->announced_now_ = reinterpret_cast<Announced>(data);
+    self->receiver_->on_announced(head, bytes, self->announced_now_);
+    return std::exchange(self->announced_now_, 0) == 0 ? UCS_OK : UCS_INPROGRESS;  // UCS_OK: we want nothing of it
   }
   self->receiver_->on_message(head, Bytes(static_cast<const uint8_t*>(data), bytes));
   return UCS_OK;
@@ -220,7 +250,16 @@ void UcxFabric::on_fetch_done(void* request, ucs_status_t status, size_t, void* 
   ucp_request_free(request);
 }
 
-void UcxFabric::drop(Announced handle) { ucp_am_data_release(worker_, reinterpret_cast<void*>(handle)); }
+// What is being announced is not ours to release yet.
+void UcxFabric::drop(Announced handle) {
+  if (handle == announced_now_) {
+    announced_now_ = 0;
+  } else if (inside_worker_) {
+    unreleased_.push_back(handle);
+  } else {
+    ucp_am_data_release(worker_, reinterpret_cast<void*>(handle));
+  }
+}
 
 void UcxFabric::on_endpoint_error(void* user, ucp_ep_h, ucs_status_t) {
   auto* connection = static_cast<Connection*>(user);

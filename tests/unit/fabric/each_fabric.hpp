@@ -8,6 +8,8 @@
 #include "fabric/tcp/tcp_fabric.hpp"
 #include "fabric/ucx/ucx_fabric.hpp"
 
+#include "../../wires.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,8 +45,7 @@ class UcxNet : public Net {
  public:
   explicit UcxNet(bool rendezvous) {
     rendezvous ? setenv("OFFPATH_UCX_RNDV_THRESH", "64K", 1) : unsetenv("OFFPATH_UCX_RNDV_THRESH");
-    setenv("OFFPATH_UCX_TLS", "tcp,self", 1);
-    setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
+    set_test_wires();
     setenv("OFFPATH_UCX_KEEPALIVE_INTERVAL", "1s", 1);  // by which the other end of a connection notices
     unsetenv("OFFPATH_FABRIC_SECURITY");
     auto context = open_ucx({});
