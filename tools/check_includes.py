@@ -29,6 +29,7 @@ STANDS_ON = {
     "seal": ["base"],
     "fabric/multicast": ["fabric", "seal"],
     "fabric/tcp": ["fabric/multicast"],
+    "fabric/rdma": ["fabric/tcp"],
     "fabric/ucx": ["fabric"],
     "fabric/loopback": ["fabric"],
     "graph": ["memory", "kernels"],

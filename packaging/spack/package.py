@@ -38,6 +38,7 @@ class Offpath(CMakePackage):
     depends_on("pkgconfig", type="build")
     depends_on("mpi")
     depends_on("ucx@1.12:")
+    depends_on("rdma-core")
     depends_on("hwloc@2:")
     depends_on("libsodium")
     depends_on("lz4")

@@ -61,11 +61,15 @@ Result<Memfd> Memfd::map(Fd fd, size_t bytes) {
   memory.fd_ = std::move(fd);
   memory.data_ = static_cast<uint8_t*>(data);
   memory.bytes_ = bytes;
+  memory.steady_ = Steady(data, bytes);
   return memory;
 }
 
 Memfd::Memfd(Memfd&& other) noexcept
-    : fd_(std::move(other.fd_)), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : fd_(std::move(other.fd_)),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      steady_(std::move(other.steady_)) {}
 
 Memfd& Memfd::operator=(Memfd&& other) noexcept {
   if (this != &other) {
@@ -73,6 +77,7 @@ Memfd& Memfd::operator=(Memfd&& other) noexcept {
     fd_ = std::move(other.fd_);
     data_ = std::exchange(other.data_, nullptr);
     bytes_ = std::exchange(other.bytes_, 0);
+    steady_ = std::move(other.steady_);
   }
   return *this;
 }
@@ -84,6 +89,7 @@ void Memfd::unmap() { unmap_but({}); }
 void Memfd::unmap_but(std::span<const Stretch> kept) {
   uint8_t* at = std::exchange(data_, nullptr);
   if (at == nullptr) return;
+  steady_ = {};
   uint8_t* const end = at + bytes_;
   for (const Stretch& stretch : kept) {
     if (at < stretch.data) munmap(at, static_cast<size_t>(stretch.data - at));

@@ -5,6 +5,7 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "base/steady.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +48,7 @@ class Memfd {
   Fd fd_;
   uint8_t* data_ = nullptr;
   size_t bytes_ = 0;
+  Steady steady_;
 };
 
 }  // namespace offpath::base

@@ -26,8 +26,8 @@ constexpr Entry kEntries[] = {
 }  // namespace
 
 const char* usual_fabric(const std::string& rdma_folder) {
-  const bool asks_for_security = !base::Environment::text("OFFPATH_FABRIC_SECURITY").empty();  // UCX has none
-  return has_rdma(rdma_folder) && !asks_for_security ? "ucx" : "tcp";
+  const bool asks_for_security = !base::Environment::text("OFFPATH_FABRIC_SECURITY").empty();  // cards have none
+  return has_rdma(rdma_folder) && !asks_for_security ? "rdma" : "tcp";
 }
 
 base::Result<Made> make(const std::string& name, const JobKey& key) {

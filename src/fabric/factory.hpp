@@ -18,7 +18,7 @@ struct Made {
 // Once per process and before it has other threads (a fabric may set its environment). Empty: the usual one.
 base::Result<Made> make(const std::string& name, const JobKey& key);
 
-// `ucx` where a port of an RDMA device listed in that folder is active, else `tcp`. A fact of one node: others may have
+// `rdma` where a port of an RDMA device listed in that folder is active, else `tcp`. A fact of one node: others may have
 // others, and then they learn it when they connect (named.hpp).
 const char* usual_fabric(const std::string& rdma_folder = kRdmaFolder);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory/scratch.hpp"
 
+#include "base/steady.hpp"
+
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -18,8 +20,11 @@ using base::Status;
 
 class ScratchPool::Block : public Port {
  public:
-  Block(uint8_t* data, uint64_t bytes) : data_(data), bytes_(bytes) {}
-  ~Block() override { munmap(data_, bytes_); }
+  Block(uint8_t* data, uint64_t bytes) : data_(data), bytes_(bytes), steady_(data, bytes) {}
+  ~Block() override {
+    steady_ = {};
+    munmap(data_, bytes_);
+  }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
@@ -45,6 +50,7 @@ class ScratchPool::Block : public Port {
   }
   uint8_t* data_;
   uint64_t bytes_;
+  base::Steady steady_;
 };
 
 ScratchPool::ScratchPool(uint64_t cached_bytes) : limit_(cached_bytes) {}

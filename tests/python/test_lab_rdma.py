@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nodes that are virtual machines with RDMA: commands there, and MPI programs with services on UCX over RDMA."""
+"""Nodes that are virtual machines with RDMA: commands there, and MPI programs with services on RDMA."""
 
 import json
 import os
@@ -27,9 +27,11 @@ def machines():
     assert not inventory.exists(lab.name) and not (STATE_ROOT / lab.name).exists()
 
 
-def at(lab: Lab, place: str, *words: str, said: str = "", env: dict | None = None, cwd: Path = ROOT):
+def at(
+    lab: Lab, place: str, *words: str, said: str = "", env: dict | None = None, cwd: Path = ROOT, limit_s: int = LIMIT_S
+):
     return subprocess.run(
-        lab.inside(place, words), input=said, capture_output=True, text=True, timeout=LIMIT_S, cwd=cwd,
+        lab.inside(place, words), input=said, capture_output=True, text=True, timeout=limit_s, cwd=cwd,
         env=os.environ | (env or {}),
     )  # fmt: skip
 
@@ -99,12 +101,29 @@ def test_what_is_left_of_a_killed_run_is_ended(machines):
     assert at(machines, "node1", "pgrep", "-f", "^sleep 4322").returncode != 0
 
 
+def suite(lab: Lab, name: str, which: str, env: dict | None = None) -> str:
+    result = at(
+        lab, "node1", str(ROOT / "build" / "release" / "bin" / name), f"--gtest_filter={which}", env=env, limit_s=900
+    )
+    assert result.returncode == 0 and "[  PASSED  ]" in result.stdout, result.stdout[-3000:] + result.stderr[-3000:]
+    return result.stdout
+
+
+def test_no_processor_copies_what_a_card_can_read(machines):
+    """And who does not know the job's key meets nobody."""
+    assert "NoProcessorCopiesWhatIsSteady" in suite(machines, "fabric_rdma_test", "*")
+
+
 @pytest.mark.nightly
-def test_the_fabric_suite_on_verbs(machines):
-    test = ROOT / "build" / "release" / "bin" / "fabric_test"
-    variables = {"OFFPATH_TEST_WIRES": "rc,self rxe0:1", "UCX_IB_GID_INDEX": "0"}
-    result = at(machines, "node1", str(test), "--gtest_filter=*ucx*", env=variables)
-    assert result.returncode == 0 and "[  PASSED  ] 3" in result.stdout, result.stdout[-3000:]
+def test_the_fabric_suites_on_verbs(machines):
+    suite(machines, "fabric_test", "*/rdma")
+    suite(machines, "fabric_test", "*/ucx*", {"OFFPATH_TEST_WIRES": "rc,self rxe0:1", "UCX_IB_GID_INDEX": "0"})
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["remote", "window", "window_loss", "notify", "operation", "team", "failure"])
+def test_api_suites_on_verbs(name, machines):
+    suite(machines, f"api_{name}_test", "*", {"OFFPATH_SERVICE_START_TIMEOUT_MS": "120000"})
 
 
 @pytest.mark.nightly

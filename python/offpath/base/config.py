@@ -97,7 +97,7 @@ SETTINGS = (
     Setting(
         "OFFPATH_FABRIC",
         None,
-        "how services reach each other, alike on all nodes: tcp, ucx; default: ucx where an RDMA port is active",
+        "how services reach each other, alike on all nodes: tcp, rdma, ucx; default: rdma where a port of it is active",
     ),
     Setting(
         "OFFPATH_FABRIC_SECURITY",

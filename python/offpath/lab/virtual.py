@@ -16,7 +16,7 @@ from offpath.lab.plan import SUBNET_BITS, Plan, host_address, namespace
 
 QEMU = "qemu-system-x86_64"
 GUEST = Path(__file__).parent / "guest"
-MEMORY_MIB = 1024
+MEMORY_MIB = 2048
 START_LIMIT_S = 240.0  # on a busy machine; alone it takes a tenth
 PROBE_LIMIT_S = 5.0
 # In a shell, as starting Python takes seconds there.

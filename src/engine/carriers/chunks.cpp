@@ -8,6 +8,7 @@ Chunk* ChunkPool::take() {
     if (all_.size() >= limit_) return nullptr;
     all_.push_back(std::make_unique<Chunk>());
     all_.back()->memory.reset(new (std::align_val_t(4096)) uint8_t[chunk_bytes_]);
+    all_.back()->steady = base::Steady(all_.back()->memory.get(), chunk_bytes_);
     return all_.back().get();
   }
   Chunk* chunk = free_.back();

@@ -3,6 +3,7 @@
 // them; on the worker's thread.
 #pragma once
 
+#include "base/steady.hpp"
 #include "memory/port.hpp"
 #include "wire/message.hpp"
 
@@ -24,6 +25,7 @@ class Carrier;
 // A chunk buffer of the pool and what is going on in it.
 struct Chunk {
   std::unique_ptr<uint8_t[], PageAlignedDelete> memory;
+  base::Steady steady;                   // it is
   Carrier* carrier = nullptr;            // outgoing, of a block
   uint64_t transfer = 0;                 // what the carrier knows it by
   std::shared_ptr<memory::Port> source;  // outgoing, sent from where it lies; then

@@ -34,14 +34,17 @@ std::unique_ptr<Context> make_context(Options options) {
 }  // namespace tcp
 
 base::Result<std::unique_ptr<Context>> open_tcp(const JobKey& key) {
-  using base::Environment;
+  return open_tcp_on(key, base::Environment::text("OFFPATH_UCX_NET_DEVICES"));
+}
+
+base::Result<std::unique_ptr<Context>> open_tcp_on(const JobKey& key, const std::string& devices) {
   const auto security = seal::wanted_security();
   if (!security.ok()) return security.status();
   if (sodium_init() < 0) return base::Status::error(OFFPATH_ERR_NO_SERVICE, "libsodium does not start");
   tcp::Options options;
   options.secret = seal::secret_for(seal::Use::fabric, key);
   options.security = security.value();
-  options.devices = Environment::text("OFFPATH_UCX_NET_DEVICES");
+  options.devices = devices;
   const auto places = tcp::own_places(options.devices);  // a wrong name is known before anybody waits
   if (!places.ok()) return places.status();
   return tcp::make_context(std::move(options));

@@ -30,5 +30,7 @@ std::unique_ptr<Context> make_context(Options options);
 }  // namespace tcp
 
 base::Result<std::unique_ptr<Context>> open_tcp(const JobKey& key);
+// On these devices instead of those of OFFPATH_UCX_NET_DEVICES.
+base::Result<std::unique_ptr<Context>> open_tcp_on(const JobKey& key, const std::string& devices);
 
 }  // namespace offpath::fabric

@@ -3,8 +3,11 @@
 // A new fabric adds one Net here and its name at the end of fabric_test.cpp.
 #pragma once
 
+#include "base/steady.hpp"
 #include "fabric/fabric.hpp"
 #include "fabric/loopback/loopback.hpp"
+#include "fabric/rdma.hpp"
+#include "fabric/rdma/rdma_fabric.hpp"
 #include "fabric/tcp/tcp_fabric.hpp"
 #include "fabric/ucx/ucx_fabric.hpp"
 
@@ -84,7 +87,48 @@ class TcpNet : public Net {
   std::unique_ptr<Context> context_;
 };
 
-using Data = std::vector<uint8_t>;
+class RdmaNet : public Net {
+ public:
+  RdmaNet() {
+    unsetenv("OFFPATH_FABRIC_SECURITY");
+    setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
+    auto context = open_rdma({1, 2, 3});
+    EXPECT_TRUE(context.ok()) << context.status().text();
+    context_ = std::move(context.value());
+  }
+  std::unique_ptr<Fabric> make() override {
+    auto endpoint = context_->make_endpoint();
+    EXPECT_TRUE(endpoint.ok()) << endpoint.status().text();
+    return std::move(endpoint.value());
+  }
+  void kill(uint32_t, std::unique_ptr<Fabric>& endpoint) override { endpoint.reset(); }
+
+ private:
+  std::unique_ptr<Context> context_;
+};
+
+// Of memory that an RDMA card may use, as that of services is.
+template <typename T>
+struct SteadyAllocator : std::allocator<T> {
+  template <typename U>
+  struct rebind {
+    using other = SteadyAllocator<U>;
+  };
+  T* allocate(size_t count) {
+    T* const data = std::allocator<T>::allocate(count);
+    ranges()[data] = base::Steady(data, count * sizeof(T));
+    return data;
+  }
+  void deallocate(T* data, size_t count) {
+    ranges().erase(data);
+    std::allocator<T>::deallocate(data, count);
+  }
+  static std::map<T*, base::Steady>& ranges() {
+    static auto* const all = new std::map<T*, base::Steady>;
+    return *all;
+  }
+};
+using Data = std::vector<uint8_t, SteadyAllocator<uint8_t>>;
 
 enum class OnAnnounced { fetch, drop, keep };
 
@@ -151,7 +195,10 @@ class FabricTest : public ::testing::TestWithParam<const char*> {
  protected:
   FabricTest() {
     const std::string name = GetParam();
-    if (name == "loopback") {
+    if (name == "rdma" && !has_rdma()) return;
+    if (name == "rdma") {
+      net = std::make_unique<RdmaNet>();
+    } else if (name == "loopback") {
       net = std::make_unique<LoopbackNet>();
     } else if (name.starts_with("tcp")) {
       net = std::make_unique<TcpNet>(name == "tcp" ? "" : name.c_str() + strlen("tcp_"));
@@ -164,6 +211,9 @@ class FabricTest : public ::testing::TestWithParam<const char*> {
     at_b = std::make_unique<Recorder>(*b);
   }
   ~FabricTest() override { a.reset(), b.reset(); }
+  void SetUp() override {
+    if (net == nullptr) GTEST_SKIP() << "no RDMA device: it runs in machines (tests/python/test_lab_rdma.py)";
+  }
   bool until(const std::function<bool()>& done) {
     const auto end = Clock::now() + kPatience;
     while (!done() && Clock::now() < end) {
@@ -181,7 +231,10 @@ class FabricTest : public ::testing::TestWithParam<const char*> {
     return peer.value();
   }
   // How many of so many long payloads at least wait to be named a place: it may be one after the other.
-  static size_t announced_at_once(size_t count) { return std::string(GetParam()).starts_with("tcp") ? 1 : count; }
+  static size_t announced_at_once(size_t count) {
+    const std::string name = GetParam();
+    return name.starts_with("tcp") || name == "rdma" ? 1 : count;
+  }
   // UCX as it is by default has everything eager.
   static bool announces() { return strcmp(GetParam(), "ucx") != 0; }
   static Data pattern(size_t bytes, uint8_t seed) {

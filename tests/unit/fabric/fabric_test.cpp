@@ -39,8 +39,8 @@ TEST_P(FabricTest, PayloadsOfAllSizesBothWays) {
     ++seed;
     const Data one = pattern(bytes, seed);
     const Data two = pattern(bytes, static_cast<uint8_t>(seed + 100));
-    a->send(to_b, Data{seed}, one, seed);
-    b->send(to_a, Data{seed}, two, seed);
+    a->send(to_b, Data{seed}, one, seed, Of::user_data);
+    b->send(to_a, Data{seed}, two, seed, Of::user_data);
     ASSERT_TRUE(until([&] {
       return at_b->messages.contains({seed}) && at_a->messages.contains({seed}) && at_a->sent.contains(seed) &&
              at_b->sent.contains(seed);
@@ -59,7 +59,7 @@ TEST_P(FabricTest, ManyArriveOnceEachInAnyOrder) {
   for (uint32_t i = 0; i < kMany; ++i) {
     Data header(4);
     memcpy(header.data(), &i, 4);
-    a->send(to_b, header, Bytes(payload).first(length(i)), i);
+    a->send(to_b, header, Bytes(payload).first(length(i)), i, Of::user_data);
   }
   ASSERT_TRUE(until([&] { return at_b->messages.size() >= kMany; }));
   settle();
@@ -80,7 +80,7 @@ TEST_P(FabricTest, AnnouncedPayloadsWaitUntilFetched) {
   const Peer to_b = connect(*a, *b);
   at_b->policy = OnAnnounced::keep;
   const Data payload = pattern(1 << 20, 9);
-  for (uint8_t i = 0; i < 20; ++i) a->send(to_b, Data{i}, payload, i);
+  for (uint8_t i = 0; i < 20; ++i) a->send(to_b, Data{i}, payload, i, Of::user_data);
   ASSERT_TRUE(until([&] { return at_b->messages.size() + at_b->waiting.size() >= announced_at_once(20); }));
   ASSERT_TRUE(until([&] { return !at_b->waiting.empty(); })) << "1 MiB must be announced";
   settle();
@@ -102,7 +102,7 @@ TEST_P(FabricTest, WhatHasNotComeYetIsKnown) {
   const Peer to_b = connect(*a, *b);
   EXPECT_EQ(a->backlog(to_b), 0U);
   const Data payload = pattern(1 << 20, 9);
-  for (uint8_t i = 0; i < 20; ++i) a->send(to_b, Data{i}, payload, i);
+  for (uint8_t i = 0; i < 20; ++i) a->send(to_b, Data{i}, payload, i, Of::user_data);
   EXPECT_GE(a->backlog(to_b), 20U << 20);
   EXPECT_LT(a->backlog(to_b), (20U << 20) + (64U << 10));
   ASSERT_TRUE(until([&] { return at_b->messages.size() == 20 && at_a->sent.size() == 20; }));
@@ -115,7 +115,7 @@ TEST_P(FabricTest, DroppedPayloadsGoBackToTheirSender) {
   for (const bool inside_callback : {true, false}) {
     at_b->policy = inside_callback ? OnAnnounced::drop : OnAnnounced::keep;
     at_a->sent.clear(), at_b->messages.clear(), at_b->announced = 0;
-    for (uint8_t i = 0; i < 20; ++i) a->send(to_b, Data{i}, payload, i);
+    for (uint8_t i = 0; i < 20; ++i) a->send(to_b, Data{i}, payload, i, Of::user_data);
     ASSERT_TRUE(until([&] {
       const bool all = at_b->waiting.size() == announced_at_once(20) || at_b->messages.size() + at_b->announced == 20;
       for (; all && !at_b->waiting.empty(); at_b->waiting.pop_front()) b->drop(at_b->waiting.front().handle);
@@ -124,7 +124,7 @@ TEST_P(FabricTest, DroppedPayloadsGoBackToTheirSender) {
     ASSERT_TRUE(until([&] { return at_a->sent.size() == 20; }));
   }
   at_b->policy = OnAnnounced::fetch;
-  a->send(to_b, Data{77}, payload, 77);
+  a->send(to_b, Data{77}, payload, 77, Of::user_data);
   ASSERT_TRUE(until([&] { return at_b->messages.contains({77}); })) << "the connection must live on";
 }
 
@@ -132,7 +132,7 @@ TEST_P(FabricTest, MaySendFromInsideACallback) {
   const Peer to_b = connect(*a, *b);
   const Peer to_a = connect(*b, *a);
   const Data answer = pattern(5000, 2);
-  at_b->then = [&] { b->send(to_a, Data{2}, answer, 0); };
+  at_b->then = [&] { b->send(to_a, Data{2}, answer, 0, Of::user_data); };
   a->send(to_b, Data{1}, {}, 0);
   ASSERT_TRUE(until([&] { return at_a->messages.contains({2}); }));
   EXPECT_EQ(at_a->messages.find({2})->second, answer);
@@ -158,7 +158,7 @@ TEST_P(FabricTest, MayConnectFromInsideACallback) {
 TEST_P(FabricTest, ReachesItself) {
   const Peer self = connect(*a, *a);
   const Data payload = pattern(100000, 1);
-  a->send(self, Data{1}, payload, 1);
+  a->send(self, Data{1}, payload, 1, Of::user_data);
   ASSERT_TRUE(until([&] { return at_a->messages.contains({1}) && at_a->sent.contains(1); }));
   EXPECT_EQ(at_a->messages.find({1})->second, payload);
 }
@@ -185,7 +185,7 @@ TEST_P(FabricTest, DeathOfThePeerIsReportedOnceAndSendsFail) {
   // Idle: the other side must learn it without sending anything.
   ASSERT_TRUE(until([&] { return !at_a->lost.empty(); }));
   EXPECT_EQ(at_a->lost, std::vector<Peer>{to_b});
-  for (uint64_t i = 0; i < 50; ++i) a->send(to_b, Data{1}, payload, i);
+  for (uint64_t i = 0; i < 50; ++i) a->send(to_b, Data{1}, payload, i, Of::user_data);
   ASSERT_TRUE(until([&] { return at_a->sent.size() == 50; }));
   for (const auto& [context, success] : at_a->sent) EXPECT_FALSE(success);
   const auto again = a->connect(address);
@@ -204,10 +204,10 @@ TEST_P(FabricTest, WhoIsGivenUpIsLost) {
   ASSERT_TRUE(until([&] { return at_b->messages.size() == 1; }));
   const Data payload = pattern(1 << 20, 1);
   // It does not answer, and much is under way.
-  for (uint64_t i = 0; i < 30; ++i) a->send(to_b, Data{1}, payload, i);
+  for (uint64_t i = 0; i < 30; ++i) a->send(to_b, Data{1}, payload, i, Of::user_data);
   for (int i = 0; i < 100; ++i) a->progress();
   a->give_up(to_b);
-  a->send(to_b, Data{2}, payload, 30);
+  a->send(to_b, Data{2}, payload, 30, Of::user_data);
   const auto end = Clock::now() + kPatience;
   while ((at_a->sent.size() < 31 || at_a->lost.empty()) && Clock::now() < end) a->progress();
   EXPECT_EQ(at_a->sent.size(), 31U);
@@ -226,7 +226,7 @@ TEST_P(FabricTest, SendsUnderWayWhenThePeerDiesAllComplete) {
   connect(*b, *a);
   at_b->policy = OnAnnounced::keep;
   const Data payload = pattern(1 << 20, 1);
-  for (uint64_t i = 0; i < 30; ++i) a->send(to_b, Data{1}, payload, i);
+  for (uint64_t i = 0; i < 30; ++i) a->send(to_b, Data{1}, payload, i, Of::user_data);
   ASSERT_TRUE(until([&] { return at_b->announced > 0; }));
   net->kill(1, b);
   ASSERT_TRUE(until([&] { return at_a->sent.size() == 30 && !at_a->lost.empty(); }));
@@ -238,7 +238,7 @@ TEST_P(FabricTest, FetchFromADeadPeerEnds) {
   connect(*b, *a);
   at_b->policy = OnAnnounced::keep;
   const Data payload = pattern(1 << 20, 1);
-  for (uint64_t i = 0; i < 8; ++i) a->send(to_b, Data{1}, payload, i);
+  for (uint64_t i = 0; i < 8; ++i) a->send(to_b, Data{1}, payload, i, Of::user_data);
   ASSERT_TRUE(until([&] { return at_b->announced > 0; }));
   net->kill(0, a);
   while (!at_b->waiting.empty()) at_b->fetch_one();
@@ -278,7 +278,8 @@ TEST_P(FabricTest, DestroyedWithMuchUnderWay) {
     }
     const Peer to_b = connect(*a, *b);
     const Peer to_a = connect(*b, *a);
-    for (uint64_t i = 0; i < 30; ++i) a->send(to_b, Data{1}, payload, i), b->send(to_a, Data{2}, payload, i);
+    for (uint64_t i = 0; i < 30; ++i)
+      a->send(to_b, Data{1}, payload, i, Of::user_data), b->send(to_a, Data{2}, payload, i, Of::user_data);
     for (int i = 0; i < 20 * round; ++i) a->progress(), b->progress();
     a->flush(1);
     a.reset(), b.reset();
@@ -288,7 +289,7 @@ TEST_P(FabricTest, DestroyedWithMuchUnderWay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FabricTest,
-                         ::testing::Values("loopback", "tcp", "tcp_encrypt", "tcp_user_data_unprotected", "ucx",
+                         ::testing::Values("loopback", "tcp", "tcp_encrypt", "tcp_user_data_unprotected", "rdma", "ucx",
                                            "ucx_rendezvous"),
                          [](const auto& test) { return std::string(test.param); });
 

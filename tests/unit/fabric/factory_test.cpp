@@ -122,7 +122,7 @@ TEST_P(FactoryTest, MakesWhatIsNamed) {
 INSTANTIATE_TEST_SUITE_P(Each, FactoryTest, ::testing::Values("", "tcp", "ucx"),
                          [](const auto& test) { return std::string(*test.param == '\0' ? "usual" : test.param); });
 
-TEST_F(FactoryTest, UsesUcxWhereAnRdmaPortIsActive) {
+TEST_F(FactoryTest, UsesRdmaWhereAPortOfItIsActive) {
   const std::string folder = ::testing::TempDir() + "offpath_rdma_" + std::to_string(getpid());
   const std::string port = folder + "/mlx5_0/ports/1";
   EXPECT_STREQ(usual_fabric(folder), "tcp");
@@ -131,9 +131,9 @@ TEST_F(FactoryTest, UsesUcxWhereAnRdmaPortIsActive) {
   std::ofstream(port + "/state") << "1: DOWN\n";
   EXPECT_STREQ(usual_fabric(folder), "tcp");
   std::ofstream(port + "/state") << "4: ACTIVE\n";
-  EXPECT_STREQ(usual_fabric(folder), "ucx");
+  EXPECT_STREQ(usual_fabric(folder), "rdma");
   setenv("OFFPATH_FABRIC_SECURITY", "auth", 1);
-  EXPECT_STREQ(usual_fabric(folder), "tcp") << "UCX cannot give it";
+  EXPECT_STREQ(usual_fabric(folder), "tcp") << "a card cannot give it";
   std::filesystem::remove_all(folder);
 }
 
@@ -166,6 +166,7 @@ TEST_F(FactoryTest, WhatCannotBeIsSaid) {
   for (const char* value : {"none", "Auth", "auth ", "encrypted", "1"})
     refused("tcp", "OFFPATH_FABRIC_SECURITY", value);
   for (const char* value : {"auth", "encrypt", "none"}) refused("ucx", "OFFPATH_FABRIC_SECURITY", value);
+  for (const char* value : {"auth", "encrypt", "none"}) refused("rdma", "OFFPATH_FABRIC_SECURITY", value);
   for (const char* value : {"nosuch0", "mlx5_0:1"}) refused("tcp", "OFFPATH_UCX_NET_DEVICES", value);
 }
 

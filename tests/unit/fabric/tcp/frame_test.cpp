@@ -11,7 +11,7 @@
 namespace offpath::fabric::tcp {
 namespace {
 
-using Data = std::vector<uint8_t>;
+using Buffer = std::vector<uint8_t>;
 constexpr Security kSecurities[] = {Security::auth, Security::encrypt, Security::user_data_unprotected};
 constexpr seal::Key kKey{1, 2, 3};
 
@@ -60,17 +60,17 @@ TEST(TcpFrame, LengthsThatDoNotBelongAreRefused) {
 }
 
 // A stream of three frames, as it leaves.
-Data stream(Security security, const std::vector<Frame>& frames) {
+Buffer stream(Security security, const std::vector<Frame>& frames) {
   Sealer sealer(kKey, seal::Suite::chacha, security);
-  Data out;
+  Buffer out;
   for (const Frame& frame : frames) {
     std::array<uint8_t, kPrefixBytes> prefix;
     encode(frame, std::span(prefix).first<kFrameBytes>());
     seal_prefix(sealer, prefix);
     out.insert(out.end(), prefix.begin(), prefix.end());
-    const Data payload(frame.payload_bytes, frame.header_bytes);
+    const Buffer payload(frame.payload_bytes, frame.header_bytes);
     if (payload.empty()) continue;
-    Data sealed(payload.size() + kTagBytes);
+    Buffer sealed(payload.size() + kTagBytes);
     sealer.seal(payload, sealed.data(), sealed.data() + payload.size());
     out.insert(out.end(), sealed.begin(), sealed.end());
   }
@@ -85,38 +85,38 @@ class Sink : public BriefIncoming::Sink {
     payloads.emplace_back(payload.begin(), payload.end());
   }
   std::vector<Frame> frames;
-  std::vector<Data> payloads;
+  std::vector<Buffer> payloads;
 };
 
 const std::vector<Frame> kFrames{frame_of(3, 40), frame_of(96, 0), frame_of(0, 1)};
 
 TEST(TcpBrief, FramesCutAnywhereAreTakenWhole) {
   for (const Security security : kSecurities) {
-    const Data all = stream(security, kFrames);
+    const Buffer all = stream(security, kFrames);
     for (size_t cut = 0; cut <= all.size(); ++cut) {
       Sink sink;
       Opener opener(kKey, seal::Suite::chacha, security);
       size_t used = 0;
-      Data first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(cut));
+      Buffer first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(cut));
       ASSERT_TRUE(BriefIncoming::take(first, opener, sink, used));
       ASSERT_LE(used, cut);
-      Data rest(first.begin() + static_cast<std::ptrdiff_t>(used), first.end());
+      Buffer rest(first.begin() + static_cast<std::ptrdiff_t>(used), first.end());
       rest.insert(rest.end(), all.begin() + static_cast<std::ptrdiff_t>(cut), all.end());
       ASSERT_TRUE(BriefIncoming::take(rest, opener, sink, used));
       ASSERT_EQ(used, rest.size());
       ASSERT_EQ(sink.frames, kFrames);
-      EXPECT_EQ(sink.payloads[0], Data(40, 3));
-      EXPECT_EQ(sink.payloads[2], Data(1, 0));
+      EXPECT_EQ(sink.payloads[0], Buffer(40, 3));
+      EXPECT_EQ(sink.payloads[2], Buffer(1, 0));
     }
   }
 }
 
 TEST(TcpBrief, EveryFlippedBitIsSeen) {
   for (const Security security : kSecurities) {
-    const Data all = stream(security, kFrames);
+    const Buffer all = stream(security, kFrames);
     for (size_t bit = 0; bit < 8 * all.size(); ++bit) {
       const size_t at = bit / 8;
-      Data changed = all;
+      Buffer changed = all;
       changed[at] = static_cast<uint8_t>(changed[at] ^ 1 << bit % 8);
       Sink sink;
       Opener opener(kKey, seal::Suite::chacha, security);
@@ -130,17 +130,17 @@ TEST(TcpBrief, EveryFlippedBitIsSeen) {
 
 TEST(TcpBrief, NothingIsTakenTwiceLeftOutOrMoved) {
   for (const Security security : kSecurities) {
-    const Data one = stream(security, {frame_of(3, 0)});
-    Data twice = one;
+    const Buffer one = stream(security, {frame_of(3, 0)});
+    Buffer twice = one;
     twice.insert(twice.end(), one.begin(), one.end());
     Sink sink;
     size_t used = 0;
     Opener opener(kKey, seal::Suite::chacha, security);
     EXPECT_FALSE(BriefIncoming::take(twice, opener, sink, used));
     EXPECT_EQ(sink.frames.size(), 1U);
-    const Data three = stream(security, kFrames);
-    Data late(three.begin() + static_cast<std::ptrdiff_t>(three.size() - 2 * kPrefixBytes - 1 - kTagBytes),
-              three.end());
+    const Buffer three = stream(security, kFrames);
+    Buffer late(three.begin() + static_cast<std::ptrdiff_t>(three.size() - 2 * kPrefixBytes - 1 - kTagBytes),
+                three.end());
     Opener fresh(kKey, seal::Suite::chacha, security);
     EXPECT_FALSE(BriefIncoming::take(late, fresh, sink, used));
     EXPECT_EQ(sink.frames.size(), 1U);
@@ -150,9 +150,9 @@ TEST(TcpBrief, NothingIsTakenTwiceLeftOutOrMoved) {
 TEST(TcpSeal, EncryptionHidesAndAuthenticationDoesNot) {
   const Frame frame = frame_of(90, 300);
   for (const Security security : kSecurities) {
-    const Data bytes = stream(security, {frame});
+    const Buffer bytes = stream(security, {frame});
     const bool shows_header = memmem(bytes.data(), bytes.size(), frame.header.data(), 90) != nullptr;
-    const Data payload(300, 90);
+    const Buffer payload(300, 90);
     const bool shows_payload = memmem(bytes.data(), bytes.size(), payload.data(), payload.size()) != nullptr;
     EXPECT_EQ(shows_header, security != Security::encrypt);
     EXPECT_EQ(shows_payload, security != Security::encrypt);

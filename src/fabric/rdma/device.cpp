@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/rdma/device.hpp"
+
+#include "base/log.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace offpath::fabric::rdma {
+namespace {
+
+using base::Status;
+using base::Steady;
+
+constexpr size_t kMostKept = 4096;
+constexpr uintptr_t kWindowBytes = 64 << 10;  // what is registered begins and ends at multiples of it, where it may
+
+Status no_device(const std::string& wanted, const char* why) {
+  return Status::error(
+      OFFPATH_ERR_NO_SERVICE,
+      "the fabric 'rdma' has no device%s%.60s (%s). See 'rdma link' and OFFPATH_UCX_NET_DEVICES, or set "
+      "OFFPATH_FABRIC=tcp",
+      wanted.empty() ? "" : " ", wanted.c_str(), why);
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Device>> Device::open(const std::string& name) {
+  std::unique_ptr<Device> device(new Device);
+  if (const Status status = device->choose_port(name); !status.ok()) return status;
+  device->domain_.reset(ibv_alloc_pd(device->context()));
+  if (device->domain_ == nullptr) return no_device(name, strerror(errno));
+  device->choose_gid();
+  Steady::add(*device);
+  return device;
+}
+
+Device::~Device() { Steady::remove(*this); }
+
+Status Device::choose_port(const std::string& wanted) {
+  const size_t colon = std::min(wanted.find(':'), wanted.size());
+  const std::string name = wanted.substr(0, colon);
+  const int port = colon < wanted.size() ? atoi(wanted.c_str() + colon + 1) : 0;
+  int count = 0;
+  const Owned<ibv_device*, ibv_free_device_list> list(ibv_get_device_list(&count));
+  for (int i = 0; i < count; ++i) {
+    if (!name.empty() && name != ibv_get_device_name(list.get()[i])) continue;
+    context_.reset(ibv_open_device(list.get()[i]));
+    ibv_device_attr device{};
+    if (context_ == nullptr || ibv_query_device(context(), &device) != 0) continue;
+    reads_at_once_ =
+        static_cast<uint8_t>(std::clamp(std::min(device.max_qp_rd_atom, device.max_qp_init_rd_atom), 1, 16));
+    for (int each = 1; each <= device.phys_port_cnt; ++each) {
+      if (port != 0 && port != each) continue;
+      if (ibv_query_port(context(), static_cast<uint8_t>(each), &attributes_) != 0) continue;
+      port_ = static_cast<uint8_t>(each);
+      if (attributes_.state == IBV_PORT_ACTIVE) return {};
+    }
+  }
+  context_.reset();
+  return no_device(wanted, "none has such a port that is active");
+}
+
+// On Ethernet: that of RoCE version 2 with an IPv4 address, which routers know, if there is one.
+void Device::choose_gid() {
+  for (int i = 0; i < attributes_.gid_tbl_len && i < 256; ++i) {
+    ibv_gid_entry entry{};
+    if (ibv_query_gid_ex(context(), port_, static_cast<uint32_t>(i), &entry, 0) != 0) continue;
+    static constexpr uint8_t kIpv4[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    const bool better = entry.gid_type == IBV_GID_TYPE_ROCE_V2 && memcmp(entry.gid.raw, kIpv4, sizeof(kIpv4)) == 0;
+    if (!better && i > 0) continue;
+    gid_ = entry.gid;
+    gid_index_ = static_cast<uint8_t>(i);
+    if (better) return;
+  }
+}
+
+Registered Device::registered(const void* data, size_t bytes) {
+  const auto range = Steady::around(data, bytes);
+  if (!range) return nullptr;
+  const auto begin = reinterpret_cast<uintptr_t>(data), end = begin + bytes;
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Registered& each) {
+    const auto first = reinterpret_cast<uintptr_t>(each->addr);
+    return first <= begin && end <= first + each->length;
+  });
+  if (found != kept_.end()) {
+    ++counts_.hits;
+    kept_.splice(kept_.begin(), kept_, found);
+    return kept_.front();
+  }
+  const uintptr_t first = std::max(begin / kWindowBytes * kWindowBytes, range->begin);
+  const uintptr_t last = std::min((end + kWindowBytes - 1) / kWindowBytes * kWindowBytes, range->end);
+  ibv_mr* const made = ibv_reg_mr(domain(), reinterpret_cast<void*>(first), last - first,
+                                  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+  if (made == nullptr) {
+    if (!refusal_said_.exchange(true)) {
+      base::log_write(
+          base::LogLevel::warn,
+          "RDMA may not use memory (%s), so it is copied. Raise the limit of locked memory: ulimit -l unlimited",
+          strerror(errno));
+    }
+    return nullptr;
+  }
+  ++counts_.registrations;
+  kept_.emplace_front(made, Ends<ibv_dereg_mr>());
+  if (kept_.size() > kMostKept) kept_.pop_back();
+  return kept_.front();
+}
+
+void Device::on_end(Steady::Range range) {
+  const std::lock_guard lock(mutex_);
+  kept_.remove_if([&](const Registered& each) {
+    const auto first = reinterpret_cast<uintptr_t>(each->addr);
+    return first < range.end && range.begin < first + each->length;
+  });
+}
+
+}  // namespace offpath::fabric::rdma
