@@ -61,7 +61,7 @@ Result<Memfd> Memfd::map(Fd fd, size_t bytes) {
   memory.fd_ = std::move(fd);
   memory.data_ = static_cast<uint8_t*>(data);
   memory.bytes_ = bytes;
-  memory.steady_ = Steady(data, bytes);
+  memory.steady_ = Steady(data, bytes, Steady::Pages::may_change);
   return memory;
 }
 

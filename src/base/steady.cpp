@@ -12,7 +12,7 @@ namespace {
 
 struct Known {
   std::mutex mutex;
-  std::map<uintptr_t, uintptr_t> ranges;  // begin -> end
+  std::map<uintptr_t, Steady::Range> ranges;  // by where they begin
   std::vector<Steady::Keeper*> keepers;
 };
 
@@ -24,10 +24,10 @@ Known& known() {
 
 }  // namespace
 
-Steady::Steady(const void* data, size_t bytes)
-    : range_{reinterpret_cast<uintptr_t>(data), reinterpret_cast<uintptr_t>(data) + bytes} {
+Steady::Steady(const void* data, size_t bytes, Pages pages)
+    : range_{reinterpret_cast<uintptr_t>(data), reinterpret_cast<uintptr_t>(data) + bytes, pages} {
   const std::lock_guard lock(known().mutex);
-  known().ranges[range_.begin] = range_.end;
+  known().ranges[range_.begin] = range_;
 }
 
 Steady::Steady(Steady&& other) noexcept : range_(std::exchange(other.range_, {})) {}
@@ -49,9 +49,9 @@ std::optional<Steady::Range> Steady::around(const void* data, size_t bytes) {
   const std::lock_guard lock(known().mutex);
   const auto next = known().ranges.upper_bound(begin);
   if (next == known().ranges.begin()) return std::nullopt;
-  const auto& [first, end] = *std::prev(next);
-  if (begin >= end || bytes > end - begin) return std::nullopt;
-  return Range{first, end};
+  const Range& range = std::prev(next)->second;
+  if (begin >= range.end || bytes > range.end - begin) return std::nullopt;
+  return range;
 }
 
 void Steady::add(Keeper& keeper) {

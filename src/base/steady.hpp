@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Steady: memory of this process that stays where it is until that ends: what a network card may keep registered. Whoever keeps
+// Steady: memory of this process that stays mapped until that ends: what a network card may be given. Whoever keeps
 // something about memory hears of its end before the memory goes, as other memory may come to the same address. Any thread.
 #pragma once
 
@@ -11,8 +11,11 @@ namespace offpath::base {
 
 class Steady {
  public:
+  // Others who have the same memory may punch holes into it: then the address stays, and other pages come behind it.
+  enum class Pages { stay, may_change };
   struct Range {
     uintptr_t begin = 0, end = 0;
+    Pages pages = Pages::stay;
   };
   class Keeper {
    public:
@@ -23,7 +26,7 @@ class Steady {
 
   Steady() = default;
   // Ranges do not overlap.
-  Steady(const void* data, size_t bytes);
+  Steady(const void* data, size_t bytes, Pages pages = Pages::stay);
   Steady(Steady&& other) noexcept;
   Steady& operator=(Steady&& other) noexcept;
   ~Steady();

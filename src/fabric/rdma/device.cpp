@@ -14,7 +14,8 @@ using base::Status;
 using base::Steady;
 
 constexpr size_t kMostKept = 4096;
-constexpr uintptr_t kWindowBytes = 64 << 10;  // what is registered begins and ends at multiples of it, where it may
+constexpr uintptr_t kWindowBytes = 64 << 10;  // what is kept begins and ends at multiples of it, where it may
+constexpr uintptr_t kPageBytes = 4 << 10;     // and what is not
 
 Status no_device(const std::string& wanted, const char* why) {
   return Status::error(
@@ -79,19 +80,12 @@ void Device::choose_gid() {
 Registered Device::registered(const void* data, size_t bytes) {
   const auto range = Steady::around(data, bytes);
   if (!range) return nullptr;
+  const bool keep = range->pages == Steady::Pages::stay;
   const auto begin = reinterpret_cast<uintptr_t>(data), end = begin + bytes;
-  const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Registered& each) {
-    const auto first = reinterpret_cast<uintptr_t>(each->addr);
-    return first <= begin && end <= first + each->length;
-  });
-  if (found != kept_.end()) {
-    ++counts_.hits;
-    kept_.splice(kept_.begin(), kept_, found);
-    return kept_.front();
-  }
-  const uintptr_t first = std::max(begin / kWindowBytes * kWindowBytes, range->begin);
-  const uintptr_t last = std::min((end + kWindowBytes - 1) / kWindowBytes * kWindowBytes, range->end);
+  if (Registered known = keep ? find(begin, end) : nullptr; known != nullptr) return known;
+  const uintptr_t window = keep ? kWindowBytes : kPageBytes;
+  const uintptr_t first = std::max(begin / window * window, range->begin);
+  const uintptr_t last = std::min((end + window - 1) / window * window, range->end);
   ibv_mr* const made = ibv_reg_mr(domain(), reinterpret_cast<void*>(first), last - first,
                                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
   if (made == nullptr) {
@@ -104,8 +98,23 @@ Registered Device::registered(const void* data, size_t bytes) {
     return nullptr;
   }
   ++counts_.registrations;
-  kept_.emplace_front(made, Ends<ibv_dereg_mr>());
+  Registered registered(made, Ends<ibv_dereg_mr>());
+  if (!keep) return registered;
+  const std::lock_guard lock(mutex_);
+  kept_.push_front(registered);
   if (kept_.size() > kMostKept) kept_.pop_back();
+  return registered;
+}
+
+Registered Device::find(uintptr_t begin, uintptr_t end) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Registered& each) {
+    const auto first = reinterpret_cast<uintptr_t>(each->addr);
+    return first <= begin && end <= first + each->length;
+  });
+  if (found == kept_.end()) return nullptr;
+  ++counts_.hits;
+  kept_.splice(kept_.begin(), kept_, found);
   return kept_.front();
 }
 

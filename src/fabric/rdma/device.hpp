@@ -37,8 +37,8 @@ class Device : public base::Steady::Keeper {
   static base::Result<std::unique_ptr<Device>> open(const std::string& name);
   ~Device() override;
 
-  // What covers all of these bytes; they must lie in steady memory. Null: they do not, or the system refuses it. Kept for the
-  // next time, a bounded number.
+  // What covers all of these bytes; they must lie in steady memory. Null: they do not, or the system refuses it. Where pages
+  // stay it is kept for the next time, a bounded number; elsewhere it ends with whoever has it.
   Registered registered(const void* data, size_t bytes);
   void on_end(base::Steady::Range range) override;
 
@@ -59,6 +59,7 @@ class Device : public base::Steady::Keeper {
   Device() = default;
   base::Status choose_port(const std::string& wanted);
   void choose_gid();
+  Registered find(uintptr_t begin, uintptr_t end);
 
   Owned<ibv_context, ibv_close_device> context_;
   Owned<ibv_pd, ibv_dealloc_pd> domain_;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the RDMA fabric does besides what every fabric must: who copies what, and who may. Parts need a device.
+#include "base/memfd.hpp"
 #include "fabric/rdma/words.hpp"
 
 #include "../each_fabric.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 namespace offpath::fabric {
@@ -117,6 +119,20 @@ TEST_P(RdmaTest, MemoryThatIsGoneIsForgotten) {
       send_one(Bytes(static_cast<uint8_t*>(at), kLong));
     }
     munmap(at, kLong);
+  }
+  EXPECT_EQ(read(), 3 * kLong);
+}
+
+// As a client does that gives memory back which it shares with its service.
+TEST_P(RdmaTest, MemoryWithOtherPagesBehindItIsRegisteredAnew) {
+  meet();
+  auto made = base::Memfd::create("rdma_test", kLong);
+  ASSERT_TRUE(made.ok());
+  const base::Memfd& memory = made.value();
+  for (uint8_t round = 1; round <= 3; ++round) {
+    memset(memory.data(), round, kLong);
+    send_one(Bytes(memory.data(), kLong));
+    ASSERT_EQ(fallocate(memory.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kLong), 0);
   }
   EXPECT_EQ(read(), 3 * kLong);
 }
