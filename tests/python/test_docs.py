@@ -56,6 +56,8 @@ def test_the_lab_guide_runs(programs):
         for words in commands(ROOT / "docs" / "guide-lab.md", "./offpath"):
             if words[1] == "bench":  # takes its time, and has tests of its own
                 continue
+            if "--rdma" in words and not (ROOT / ".machines" / "ready").exists():
+                break  # what is left is about them
             mpi = words[words.index("--mpi") + 1] if "--mpi" in words else None
             words = [str(programs / f"hello_{mpi}") if word == "./my_mpi_program" else word for word in words[1:]]
             result = offpath(*of_lab(words, name))
