@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "service/guard.hpp"
 #include "service/placement.hpp"
+#include "session/launch.hpp"
 #include "session/link.hpp"
 
 #include <fcntl.h>
@@ -26,11 +27,11 @@ namespace offpath::service {
 using base::Fd;
 using base::Result;
 using base::Status;
+using session::kListenFd;
+using session::kTokenFd;
 
 namespace {
 
-constexpr int kListenFd = 3;
-constexpr int kTokenFd = 4;
 constexpr uint32_t kMostDoors = 16;  // their addresses are said in one line
 
 std::string cores_of(const ForAgentsOptions& options) {
