@@ -88,11 +88,11 @@ void Membership::rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) cons
 offpath_status_t Membership::go_on(offpath_status_t (*next_session)(offpath_session_t*, offpath_session_t**)) {
   offpath_session_t* const now = session();
   if (now == nullptr) return OFFPATH_ERR_NO_SERVICE;
-  if (offpath_session_alive(now) != 0) return OFFPATH_OK;
-  if (!may_go_on()) return OFFPATH_ERR_NO_SERVICE;
+  const bool lives = offpath_session_alive(now) != 0;
+  if (!lives && !may_go_on()) return OFFPATH_ERR_NO_SERVICE;
   offpath_session_t* next = nullptr;
   const offpath_status_t status = next_session(now, &next);
-  if (status != OFFPATH_OK) return status;
+  if (status != OFFPATH_OK) return lives && status != OFFPATH_IN_PROGRESS ? OFFPATH_OK : status;
   resting.go_on(next);
   offpath_session_t* expected = now;  // another thread may have been here, and at the one after it
   session_.compare_exchange_strong(expected, next, std::memory_order_acq_rel);

@@ -39,13 +39,14 @@ class Membership {
   const Nodes& nodes() const { return nodes_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Null where there is none. The newest one: those before are lost, and stay until the end.
+  // Null where there is none. The newest one: those before are lost, or leave, and stay until the end.
   offpath_session_t* session() const { return session_.load(std::memory_order_acquire); }
   bool alive() const { return session() != nullptr && offpath_session_alive(session()) != 0; }
-  // Where the service is lost: another one is attached to, behind this call's back. OFFPATH_OK: there is one that lives,
-  // OFFPATH_IN_PROGRESS: not yet; else none is to be had. Never waits. `next_session`: the client's (client/next_session.hpp).
+  // Where the service is lost, or leaves: another one is attached to, behind this call's back. OFFPATH_OK: there is one that lives,
+  // maybe the one that leaves; OFFPATH_IN_PROGRESS: not yet; else none is to be had. Never waits. `next_session`: the client's
+  // (client/next_session.hpp).
   offpath_status_t go_on(offpath_status_t (*next_session)(offpath_session_t* lost, offpath_session_t** next));
-  // Some service was lost, and another one is in its place.
+  // Another service is in the place of the first one.
   bool has_gone_on() const { return session() != first_; }
   // The service has cores of its own: short spinning disturbs nobody.
   bool spare_cores() const { return cores_.spare; }

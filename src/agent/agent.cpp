@@ -7,10 +7,12 @@
 #include "base/epoll.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "base/quiet_thread.hpp"
 #include "session/dpus.hpp"
 #include "session/reception.hpp"
 
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,12 +27,13 @@ using base::Status;
 namespace {
 constexpr int kLingerMs = 50;  // for clients that attach while the last one leaves
 constexpr int kFlushTimeoutMs = 1000;
-constexpr uint64_t kListeningTag = 0, kLinkTag = 1, kObserversTag = 2;
+constexpr uint64_t kListeningTag = 0, kLinkTag = 1, kObserversTag = 2, kAlarmTag = 3;
 constexpr uint32_t kTickMs = 200;             // of observers: the shortest interval of offpath top
 constexpr uint32_t kRoundsBetweenLooks = 64;  // while there is much to do anyway
 }  // namespace
 
-Agent::Agent(AgentOptions options) : options_(std::move(options)), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+Agent::Agent(AgentOptions options)
+    : options_(std::move(options)), epoll_(epoll_create1(EPOLL_CLOEXEC)), alarm_(eventfd(0, EFD_CLOEXEC)) {}
 
 Status Agent::start() {
   const uint64_t end_ns = base::clock_ns() + static_cast<uint64_t>(options_.start_timeout_ms) * 1000000;
@@ -100,11 +103,13 @@ void Agent::remove_socket() {
 
 void Agent::serve(int listening) {
   base::watch(epoll_.get(), listening, kListeningTag);
+  base::watch(epoll_.get(), alarm_.get(), kAlarmTag);
   bool had_client = false;
   uint32_t rounds = 0;
   uint64_t idle_since_ns = base::clock_ns();
   while (true) {
     bool busy = false;
+    if (is_replaced_.exchange(false)) leave();
     const int tick_ms = observers_->tick_if_due();
     for (const auto& link : links_) busy |= link->round();
     const bool none = clients_count() == 0;
@@ -117,6 +122,8 @@ void Agent::serve(int listening) {
     const bool somebody_comes = look && sleep(busy ? 0 : none ? patience_ms - idle_ms : tick_ms);
     if (somebody_comes) had_client |= greet(listening);
   }
+  if (replacing_.joinable()) replacing_.join();
+  if (is_replaced_) leave();
   base::log_write(LogLevel::info, "the agent ends: no clients");
   remove_socket();
   show_the_end();
@@ -150,12 +157,37 @@ bool Agent::sleep(int timeout_ms) {
     return std::any_of(events, events + std::max(count, 0), [&](const auto& e) { return e.data.u64 == tag; });
   };
   if (is_said(kObserversTag)) observers_->look();
+  if (is_said(kAlarmTag)) {
+    uint64_t value;
+    [[maybe_unused]] const ssize_t got = read(alarm_.get(), &value, sizeof(value));
+  }
   return is_said(kListeningTag);
 }
 
 // Where a client computes with operations under way the kernel may not run a woken agent at once (base/nudge.hpp).
 bool Agent::may_stand_still() const {
   return std::any_of(links_.begin(), links_.end(), [](const auto& link) { return link->any_computes(); });
+}
+
+void Agent::be_replaced(Fd asker, base::Result<session::PeerCredentials> credentials, session::AttachRequest request) {
+  if (!options_.replacement || is_replacing_.exchange(true))
+    return refuse(asker, Status::error(OFFPATH_ERR_STATE, "it is being replaced already"));
+  if (replacing_.joinable()) replacing_.join();
+  const auto clients = static_cast<uint32_t>(clients_count());
+  replacing_ =
+      base::quiet_thread([this, asker = std::move(asker), credentials = std::move(credentials), request, clients] {
+        is_replaced_ = session::replace(*options_.replacement, asker, credentials, request, clients,
+                                        options_.socket_path, options_.token);
+        is_replacing_ = false;
+        const uint64_t one = 1;
+        [[maybe_unused]] const ssize_t written = write(alarm_.get(), &one, sizeof(one));
+      });
+}
+
+void Agent::leave() {
+  leaves_ = true;
+  socket_removed_ = true;  // that at the path is the other one's
+  for (const auto& link : links_) link->leave();
 }
 
 HostLink* Agent::next_link() {
@@ -186,6 +218,10 @@ bool Agent::greet(int listening) {
     observers_->greet(std::move(socket), credentials, request, reply);
     return false;
   }
+  if (segment.ok() && request.kind == static_cast<uint32_t>(session::RequestKind::replace)) {
+    be_replaced(std::move(socket), credentials, request);
+    return false;
+  }
   Status status;
   HostLink* const link = next_link();
   if (status.ok() && link == nullptr) status = Status::error(OFFPATH_ERR_NO_SERVICE, "the service on the DPU is lost");
@@ -197,6 +233,7 @@ bool Agent::greet(int listening) {
     auto memory = memory_on_this_machine(view.value(), credentials->pid, aliases);
     status = memory.status();
     if (status.ok()) {
+      if (leaves_) view->header().leaves.store(1, std::memory_order_release);  // it was on its way to the socket before
       link->attach(HostClient(std::move(socket), std::move(alive), credentials->pid, std::move(view.value()), aliases,
                               std::move(memory.value())),
                    // Clients that are dealt out to several machines need the network between these.
@@ -204,12 +241,16 @@ bool Agent::greet(int listening) {
       return true;
     }
   }
+  refuse(socket, status);
+  return true;
+}
+
+void Agent::refuse(const Fd& socket, const Status& status) {
   base::log_write(LogLevel::warn, "refused a client: %s", status.text());
   session::AttachReply reply{};
   reply.version = session::kLinkVersion;
   session::fill_refusal(reply, status);
   [[maybe_unused]] const auto sent = session::send_message(socket.get(), &reply, sizeof(reply));
-  return true;
 }
 
 }  // namespace offpath::agent

@@ -12,11 +12,14 @@
 #include "fabric/factory.hpp"
 #include "session/doorman.hpp"
 #include "session/observers.hpp"
+#include "session/replacement.hpp"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace offpath::agent {
@@ -28,7 +31,8 @@ struct AgentOptions {
   fabric::JobKey key{};                     // of services; those on DPUs have it as their token
   int start_timeout_ms = 10000;             // of all DPUs together
   int first_client_timeout_ms = 30000;
-  std::function<void()> settle = [] {};  // has a thread run where the agent's does
+  std::function<void()> settle = [] {};             // has a thread run where the agent's does
+  std::optional<session::Replacement> replacement;  // nothing: none can take its place
 };
 
 class Agent {
@@ -42,6 +46,10 @@ class Agent {
 
  private:
   bool greet(int listening);
+  static void refuse(const base::Fd& socket, const base::Status& status);
+  // Another agent takes its place, if one can. That takes as long as reaching the DPUs, so another thread waits for it.
+  void be_replaced(base::Fd asker, base::Result<session::PeerCredentials> credentials, session::AttachRequest request);
+  void leave();
   base::Result<std::unique_ptr<HostLink>> connect(const std::vector<uint8_t>& address);
   HostLink* next_link();
   size_t clients_count() const;
@@ -57,8 +65,12 @@ class Agent {
   size_t dpus_count_ = 0;
   size_t next_ = 0;  // clients are dealt out in turn
   bool socket_removed_ = false;
+  bool leaves_ = false;  // another one is in its place
+  std::thread replacing_;
+  std::atomic<bool> is_replacing_{false}, is_replaced_{false};
   session::Doorman doorman_;
   base::Fd epoll_;
+  base::Fd alarm_;  // is_replaced_ has changed
   base::Nudge nudge_;
   std::optional<session::Observers> observers_;  // from start() on, when it is known how many links there are
 };

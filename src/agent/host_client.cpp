@@ -119,4 +119,10 @@ bool HostClient::answer(session::AttachReply reply) {
 
 bool HostClient::say(uint8_t word) { return session::send_message(socket_.get(), &word, 1).ok(); }
 
+void HostClient::leave() {
+  header().leaves.store(1, std::memory_order_release);
+  view_.tell();
+  view_.wake();
+}
+
 }  // namespace offpath::agent

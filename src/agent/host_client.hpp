@@ -29,6 +29,7 @@ class HostClient {
   const std::shared_ptr<memory::Port>& memory() const { return memory_; }
   session::SegmentHeader& header() const { return view_.header(); }
   bool broken() const { return view_.corrupt(); }
+  void leave();
   bool has_submission() const;
   uint64_t waited_ns() const;  // the program, in calls that waited for operations
   // Something of it is under way, and it does not wait.

@@ -44,6 +44,10 @@ void HostLink::attach(HostClient client, uint32_t flags) {
   clients_.emplace(number, std::move(client));
 }
 
+void HostLink::leave() {
+  for (auto& [number, client] : clients_) client.leave();
+}
+
 void HostLink::publish(uint32_t number, session::WorkerPage& page) {
   if (page_.want(number, page)) link_.add(EntryKind::look, 0);
 }

@@ -24,6 +24,8 @@ class HostLink : public LinkOwner {
 
   // Has a client that was found to be one served; it is answered when the service has.
   void attach(HostClient client, uint32_t flags);
+  // Its clients are told that another agent is in this one's place.
+  void leave();
   // Has that page written of its worker, soon, with its own clients.
   void publish(uint32_t number, session::WorkerPage& page);
   bool owes_page() const { return page_.is_awaited(); }

@@ -109,8 +109,11 @@ Status register_function(offpath_session& session, const offpath_function_params
     owned->number = posted->function_number;
     *out = owned.get();
     offpath::client::waits::note_in(session);
-    std::lock_guard lock(session.mutex);
+    std::unique_lock lock(session.mutex);
     session.functions.push_back(std::move(owned));
+    if (session.successor != nullptr && !session.successor->know_functions(lock))
+      result =
+          Status::error(OFFPATH_ERR_SERVICE_LOST, "the service that takes this one's place does not know the function");
   } else {
     const char* text = posted->result.text[0] == '\0' ? offpath_status_string(status) : posted->result.text;
     result = Status::error(status, "%s", text);

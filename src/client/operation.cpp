@@ -45,7 +45,7 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
   if (of_executors(op) || of_file(op) || op.kind == OpKind::gate) {
-    if (lost && op.kind == OpKind::task && tasks_go_on()) return post_again(std::move(owned), out);
+    if (op.kind == OpKind::task && new_tasks_go_on()) return post_again(std::move(owned), out);
     if (lost) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }

@@ -171,7 +171,12 @@ struct offpath_session {
   // Has the service let go of this process.
   void leave();
 
+  // Another service is in its service's place.
+  bool leaves() const { return header().leaves.load(std::memory_order_acquire) != 0; }
+
   // All with the mutex held.
+  // Nothing of it is at its service.
+  bool is_empty() const;
   offpath_status_t post(std::unique_ptr<offpath_op> op, offpath_op** out);
   // Before anything is posted that names memory.
   void use_memory(const offpath::client::moved::Named& named);
@@ -203,10 +208,12 @@ struct offpath_session {
   static void release_after(offpath_op& op);
   void take_result(offpath_op& op) const;
   void take_file_result(offpath_op& op) const;  // file.cpp
-  // Whether there is, or may be, another session after a lost one; the first call sees to it.
+  // Whether there is, or may be, another session after one that is lost or leaves; the first call sees to it.
   bool has_successor();
   // Whether a lost session's tasks may go on there.
   bool tasks_go_on();
+  // Whether a new task goes there. Not if others may have to wait for it here.
+  bool new_tasks_go_on();
   // Of a task of a lost session: in progress there, or how it has ended; nothing: it stays here.
   std::optional<offpath_status_t> settle_again(offpath_op& op);
   offpath_status_t post_again(std::unique_ptr<offpath_op> op, offpath_op** out);

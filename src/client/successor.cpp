@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64_t kNapNs = 100'000'000;                 // then it looks whether the service lives
 constexpr std::chrono::milliseconds kUntilItHasOne{10};  // a successor, as tasks of the next session are looked at
+constexpr std::chrono::milliseconds kLook{20}, kSeldom{1000};  // at a service that leaves
 constexpr uint64_t kMinuteNs = 60'000'000'000;
 constexpr size_t kMostLosses = 3;  // a minute
 
@@ -34,7 +35,7 @@ bool is_lost_too_often(pid_t service) {
 }  // namespace
 
 std::unique_ptr<Successor> Successor::make(offpath_session& lost) {
-  if (is_lost_too_often(lost.service_pid)) return nullptr;
+  if (lost.lost && is_lost_too_often(lost.service_pid)) return nullptr;
   std::unique_ptr<Successor> made(new Successor(lost));
   try {
     made->thread_ = base::quiet_thread([successor = made.get()] { successor->run(); });
@@ -72,75 +73,124 @@ offpath_session_t* Successor::await(std::unique_lock<std::mutex>& lock) {
   return ready_ ? next_ : nullptr;
 }
 
-offpath_status_t Successor::look(offpath_session_t** next) const {
+bool Successor::may_help() const { return !failed_ && (!refused_ || lost_.lost); }
+
+offpath_status_t Successor::look(offpath_session_t** next) {
+  if (!std::exchange(may_leave_, true)) changed_.notify_all();
   if (ready_) *next = next_;
-  return ready_ ? OFFPATH_OK : failed_ ? OFFPATH_ERR_NO_SERVICE : OFFPATH_IN_PROGRESS;
+  return ready_ ? OFFPATH_OK : may_help() ? OFFPATH_IN_PROGRESS : OFFPATH_ERR_NO_SERVICE;
 }
 
-offpath_status_t next_session(offpath_session_t* lost, offpath_session_t** next) {
+bool leaves(const offpath_session_t* session) { return session->leaves(); }
+
+offpath_status_t next_session(offpath_session_t* session, offpath_session_t** next) {
   const base::ErrnoGuard errno_guard;
-  if (lost == nullptr || !lost->mine() || !lost->lost) return OFFPATH_ERR_STATE;
-  std::lock_guard lock(lost->mutex);
-  return lost->has_successor() ? lost->successor->look(next) : OFFPATH_ERR_NO_SERVICE;
+  if (session == nullptr || !session->mine() || (!session->lost && !session->leaves())) return OFFPATH_ERR_STATE;
+  std::lock_guard lock(session->mutex);
+  return session->has_successor() ? session->successor->look(next) : OFFPATH_ERR_NO_SERVICE;
 }
 
 void Successor::run() {
-  const bool attached = attach();
   std::unique_lock lock(lost_.mutex);
-  if (attached && !stopping_) lost_.hand_on();
-  ready_ = attached;
+  const bool attached = attach(lock) || attach_after_loss(lock);
   failed_ = !attached;
-  if (attached && !stopping_) {
-    submit_all();
-  } else if (!stopping_) {
+  if (!attached && !stopping_) {
     lost_.is_succeeded = false;
     for (offpath_op* op : std::exchange(waiting_, {})) lost_.finish(*op, OFFPATH_ERR_SERVICE_LOST);
     lost_.wake_sleepers();
   }
-  changed_.notify_all();
-  while (attached && !stopping_) {
+  for (bool handed_on = false; attached && !stopping_;) {
+    if (!lost_.lost) leave_old(lock);
+    if (lost_.lost && !std::exchange(handed_on, true)) lost_.hand_on();
+    ready_ = true;  // only now, so that those that are handed on are submitted in their order
+    submit_all();
+    changed_.notify_all();
     const uint32_t seen = offpath_session_events(next_);
     lost_.wake_sleepers();  // of what has ended before
-    if (under_way_.empty()) {
-      changed_.wait(lock);
-      continue;
-    }
-    lock.unlock();
-    offpath_status_t slept = OFFPATH_IN_PROGRESS;
-    while (slept == OFFPATH_IN_PROGRESS) slept = offpath_session_sleep(next_, seen, kNapNs);
-    if (slept != OFFPATH_OK) std::this_thread::sleep_for(kUntilItHasOne);
-    lock.lock();
+    sleep(lock, seen);
   }
+  changed_.notify_all();
+}
+
+// What it is at may end.
+void Successor::sleep(std::unique_lock<std::mutex>& lock, uint32_t seen) {
+  if (stopping_) return;
+  if (under_way_.empty()) {
+    lost_.lost ? changed_.wait(lock) : static_cast<void>(changed_.wait_for(lock, may_leave_ ? kLook : kSeldom));
+    return;
+  }
+  const bool looks_back = !lost_.lost || !waiting_.empty();
+  lock.unlock();
+  offpath_status_t slept = OFFPATH_IN_PROGRESS;
+  const uint64_t nap_ns = looks_back ? std::chrono::nanoseconds(kUntilItHasOne).count() : kNapNs;
+  do {
+    slept = offpath_session_sleep(next_, seen, nap_ns);
+  } while (slept == OFFPATH_IN_PROGRESS && !looks_back);
+  if (slept != OFFPATH_OK && slept != OFFPATH_IN_PROGRESS) std::this_thread::sleep_for(kUntilItHasOne);
+  lock.lock();
+}
+
+// Its last operations are looked at by nobody else.
+void Successor::leave_old(std::unique_lock<std::mutex>& lock) {
+  if (!lost_.check_alive() || !may_leave_) return;
+  lost_.harvest();
+  if (!lost_.is_empty() || lost_.lost.exchange(true)) return;
+  lock.unlock();
+  lost_.leave();
+  lock.lock();
+}
+
+// Where the service only leaves, and there is no other one: all stays there.
+bool Successor::attach_after_loss(std::unique_lock<std::mutex>& lock) {
+  if (lost_.lost) return false;
+  refused_ = true;
+  while (!stopping_ && lost_.check_alive()) changed_.wait_for(lock, kSeldom);
+  refused_ = false;
+  return !stopping_ && !is_lost_too_often(lost_.service_pid) && attach(lock);
+}
+
+bool Successor::attach(std::unique_lock<std::mutex>& lock) {
+  if (stopping_) return false;
+  lock.unlock();
+  offpath_session_t* next = nullptr;
+  const bool attached = offpath_session_attach(&lost_.params, &next, nullptr) == OFFPATH_OK;
+  lock.lock();
+  if (!attached) return false;
+  next_ = next;
+  next->timing.store(lost_.timing);
+  return know_functions(lock);
 }
 
 // Functions are what they were: all of them are known there before a task is.
-bool Successor::attach() {
-  offpath_session_t* next = nullptr;
-  if (offpath_session_attach(&lost_.params, &next, nullptr) != OFFPATH_OK) return false;
-  std::vector<const offpath_function*> known;
-  {
-    std::lock_guard lock(lost_.mutex);
-    next_ = next;
-    next->timing.store(lost_.timing);
-    for (const auto& function : lost_.functions) known.push_back(function.get());
-  }
-  for (const offpath_function* ours : known) {
+bool Successor::know_functions(std::unique_lock<std::mutex>& lock) {
+  if (next_ == nullptr) return true;
+  const auto is_new = [this](const auto& function) { return !functions_.contains(function.get()); };
+  while (!stopping_) {
+    const auto found = std::find_if(lost_.functions.begin(), lost_.functions.end(), is_new);
+    if (found == lost_.functions.end()) return true;
+    const offpath_function* const ours = found->get();
     const offpath_function_params_t params = ours->params();
+    lock.unlock();
     offpath_function_t* theirs = nullptr;
-    if (offpath_function_register(next, &params, &theirs, nullptr) != OFFPATH_OK) return false;
-    std::lock_guard lock(lost_.mutex);
+    const offpath_status_t status = offpath_function_register(next_, &params, &theirs, nullptr);
+    lock.lock();
+    if (status != OFFPATH_OK) return false;
     functions_[ours] = theirs;
   }
-  return true;
+  return false;
 }
 
-// In the order in which they were submitted: whatever comes after another one finds it there.
+// In the order in which they were submitted: whatever comes after another one finds it there, or waits for it to end where it is.
 void Successor::submit_all() {
   std::vector<offpath_op*> ops = std::exchange(waiting_, {});
   std::sort(ops.begin(), ops.end(), [](const auto* one, const auto* other) { return one->sequence < other->sequence; });
   for (offpath_op* op : ops) {
     const offpath_status_t status = submit(*op);
-    if (status != OFFPATH_OK) lost_.finish(*op, status);
+    if (status == OFFPATH_IN_PROGRESS) {
+      waiting_.push_back(op);
+    } else if (status != OFFPATH_OK) {
+      lost_.finish(*op, status);
+    }
   }
 }
 
@@ -151,10 +201,11 @@ offpath_status_t Successor::submit(offpath_op& op) {
   const auto function = std::find_if(functions_.begin(), functions_.end(), is);
   if (function == functions_.end()) return OFFPATH_ERR_SERVICE_LOST;
   std::vector<offpath_op*> after;
-  for (const offpath_op* before : op.after) {
-    const auto status = static_cast<offpath_status_t>(before->status.load(std::memory_order_acquire));
+  for (offpath_op* before : op.after) {
+    const offpath_status_t status = lost_.settle(*before);
     if (status == OFFPATH_OK) continue;
-    if (status != OFFPATH_IN_PROGRESS || before->again == nullptr) return OFFPATH_ERR_DEPENDENCE;
+    if (status != OFFPATH_IN_PROGRESS) return OFFPATH_ERR_DEPENDENCE;
+    if (before->again == nullptr) return OFFPATH_IN_PROGRESS;
     after.push_back(before->again.get());
   }
   std::vector<offpath_task_range_t> ranges;

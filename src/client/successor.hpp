@@ -3,6 +3,10 @@
 // go on there by themselves (docs/design/0044-recovery.md, Tasks). Teams and windows of the lost session stay as they are; who
 // made them makes others in the next one.
 //
+// It is the same for a service that leaves, as another one is in its place: tasks that are submitted from then on go on there, and
+// what the session has at the old one stays and ends there. Once there is nothing, and its owner makes nothing there any more, the session leaves it, and is as one whose
+// service is lost. If there is no next session, all stays as it is until that service is lost.
+//
 // A task that may have begun is only begun again if that is harmless: not where it may be begun once only, or changes memory.
 //
 // Threads: its own, which also lets those who wait in the lost session know what ends in the next one. Calls are made with the
@@ -31,29 +35,38 @@ class Successor {
   Successor& operator=(const Successor&) = delete;
 
   // False: never. Once it has failed, its tasks have ended.
-  bool may_help() const { return !failed_; }
+  bool may_help() const;
   // Takes over an operation, which has not ended: a task. Its `again` is set once it is submitted.
   void add(offpath_op& op);
   // It has ended.
   void forget(offpath_op& op);
   // What was taken over and has not ended.
   const std::set<offpath_op*>& under_way() const { return under_way_; }
-  // OFFPATH_OK: *next; OFFPATH_IN_PROGRESS: not yet; else never. Does not wait.
-  offpath_status_t look(offpath_session_t** next) const;
+  bool is_ready() const { return ready_; }
+  // OFFPATH_OK: *next; OFFPATH_IN_PROGRESS: not yet; else never. Does not wait. Whoever asks makes nothing in the session any more.
+  offpath_status_t look(offpath_session_t** next);
   // Waits, with the mutex let go, until functions can be registered. nullptr: they cannot.
   offpath_session_t* await(std::unique_lock<std::mutex>& lock);
+  // All functions of the session, where there is a next one. With the mutex, which is let go meanwhile. Whether they are known there.
+  bool know_functions(std::unique_lock<std::mutex>& lock);
   void add_function(const offpath_function* ours, offpath_function_t* theirs) { functions_[ours] = theirs; }
 
  private:
   explicit Successor(offpath_session& lost) : lost_(lost) {}
   void run();
-  bool attach();
+  // They return with the mutex held.
+  bool attach(std::unique_lock<std::mutex>& lock);
+  bool attach_after_loss(std::unique_lock<std::mutex>& lock);
+  void leave_old(std::unique_lock<std::mutex>& lock);
+  void sleep(std::unique_lock<std::mutex>& lock, uint32_t seen);
   void submit_all();
   offpath_status_t submit(offpath_op& op);
 
   offpath_session& lost_;
   std::condition_variable changed_;
   bool ready_ = false, failed_ = false, stopping_ = false;
+  bool refused_ = false;    // there is none as long as its service lives
+  bool may_leave_ = false;  // nothing is made in the session any more
   offpath_session_t* next_ = nullptr;
   std::map<const offpath_function*, offpath_function_t*> functions_;
   std::vector<offpath_op*> waiting_;

@@ -70,6 +70,16 @@ bool offpath_session::tasks_go_on() {
   return (service.flags & offpath::session::kServiceIsFar) == 0 && has_successor();
 }
 
+bool offpath_session::new_tasks_go_on() {
+  if (lost) return tasks_go_on();
+  return leaves() && teams.empty() && tasks_go_on() && successor->is_ready();
+}
+
+bool offpath_session::is_empty() const {
+  const bool has_file = std::find(file_numbers.begin(), file_numbers.end(), true) != file_numbers.end();
+  return teams.empty() && windows.empty() && !has_file && outstanding == 0 && queue.empty();
+}
+
 namespace {
 // Its record says so, and the slot that the service had it.
 bool may_begin_again(const offpath_session& session, const offpath_op& op) {

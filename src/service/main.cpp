@@ -17,6 +17,7 @@
 #include "session/abandoned.hpp"
 #include "session/dpus.hpp"
 #include "session/reception.hpp"
+#include "session/replacement.hpp"
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -170,6 +171,7 @@ int serve_as_agent(const offpath::service::ServiceOptions& service, int listenin
     offpath::service::ask_for_short_slices();
   };
   options.socket_path = service.socket_path;
+  options.replacement = service.replacement;
   options.start_timeout_ms = start_timeout_ms() * 3 / 4;  // so that there is time to say why not
   std::copy(std::begin(service.token), std::end(service.token), options.token);
   options.key = service.key;
@@ -212,6 +214,7 @@ static offpath::service::Balancer::Mode wanted_balance() {
 
 int main(int argc, char** argv) {
   offpath::service::ServiceOptions options;
+  options.replacement.emplace(argc, argv);
   int listening = -1;
   int token_fd = -1;
   bool devices = false, is_agent = false, for_agents = false;

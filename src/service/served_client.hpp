@@ -60,6 +60,11 @@ class ServedClient {
 
   // Something has happened that it may wait for.
   void tell() { view_.tell(); }
+  // Another service is in this one's place.
+  void leave() {
+    header().leaves.store(1, std::memory_order_release);
+    tell();
+  }
   // Wakes the client's sleeping threads if something happened for them, and says that this worker lives; after each
   // round of work.
   void wake() {

@@ -135,6 +135,10 @@ bool Service::greet(int listening) {
     open_door(socket, credentials, request);
     return true;
   }
+  if (segment_fd.ok() && request.kind == static_cast<uint32_t>(session::RequestKind::replace)) {
+    be_replaced(socket, credentials, request);
+    return false;
+  }
   attach(std::move(socket), credentials, request, std::move(segment_fd));
   return true;
 }
@@ -183,6 +187,8 @@ void Service::admit(Newcomer client) {
   reply.process = getpid();
   reply.thread = workers_[worker]->thread();
   reply.clients = ++client_count_;
+  if (leaves_)
+    client.view.header().leaves.store(1, std::memory_order_release);  // it was on its way to the socket before
   base::log_write(LogLevel::info, "client %llu is process %d%s", static_cast<unsigned long long>(id), client.process,
                   client.reflection == nullptr ? "" : " of an agent's host");
   [[maybe_unused]] const auto sent = session::send_message(client.socket.get(), &reply, sizeof(reply));
@@ -264,6 +270,31 @@ Result<std::vector<uint8_t>> Service::address_for(uint32_t flags, uint32_t worke
     address.fabric = std::move(fabric.value());
   }
   return address.encode();
+}
+
+void Service::be_replaced(const Fd& asker, const Result<session::PeerCredentials>& credentials,
+                          const session::AttachRequest& request) {
+  if (!options_.replacement)
+    return refuse(asker, Status::error(OFFPATH_ERR_NO_SERVICE, "the service was started by hand"));
+  if (doors_count_ > 0) return let_agents_go(asker, credentials, request);
+  if (!session::replace(*options_.replacement, asker, credentials, request, client_count_, options_.socket_path,
+                        options_.token))
+    return;
+  leaves_ = true;
+  socket_removed_ = true;  // that at the path is the other one's
+  for (auto& worker : workers_) worker->leave();
+}
+
+// The next agent starts another one, with its guard; those that are here stay until they are replaced.
+void Service::let_agents_go(const Fd& asker, const Result<session::PeerCredentials>& credentials,
+                            const session::AttachRequest& request) {
+  const Status status = session::check_peer(credentials, request);
+  if (!status.ok()) return refuse(asker, status);
+  remove_socket();
+  session::AttachReply reply{};
+  reply.version = session::kLinkVersion;
+  reply.clients = client_count_;
+  [[maybe_unused]] const auto sent = session::send_message(asker.get(), &reply, sizeof(reply));
 }
 
 // Before the last client hears that it has left: a launcher ends whatever its job has left running then (Slurm with

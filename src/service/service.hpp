@@ -11,9 +11,11 @@
 #include "service/worker.hpp"
 #include "session/link.hpp"
 #include "session/observers.hpp"
+#include "session/replacement.hpp"
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,11 +29,12 @@ struct ServiceOptions {
   int first_client_timeout_ms = 30000;
   engine::Config engine;
   Balancer::Mode balance = Balancer::Mode::on;
-  Tasks::Options tasks;                     // executors 0: as many as there are spare cores, at least one
-  std::string fabric;                       // its name; empty: the usual one
-  std::string socket_path;                  // removed at the end
-  uint8_t token[OFFPATH_TOKEN_BYTES] = {};  // of clients
-  fabric::JobKey key{};                     // of services
+  Tasks::Options tasks;                             // executors 0: as many as there are spare cores, at least one
+  std::string fabric;                               // its name; empty: the usual one
+  std::string socket_path;                          // removed at the end
+  uint8_t token[OFFPATH_TOKEN_BYTES] = {};          // of clients
+  fabric::JobKey key{};                             // of services
+  std::optional<session::Replacement> replacement;  // nothing: none can take its place
 };
 
 class Service : public engine::Neighbours {
@@ -64,6 +67,11 @@ class Service : public engine::Neighbours {
                  const session::AttachRequest& request);
   base::Result<std::vector<uint8_t>> make_door(uint32_t worker);
   base::Result<std::vector<uint8_t>> address_for(uint32_t flags, uint32_t worker);
+  // Another service takes its place, if one can: its clients go there as they like, and it ends when the last one has.
+  void be_replaced(const base::Fd& asker, const base::Result<session::PeerCredentials>& credentials,
+                   const session::AttachRequest& request);
+  void let_agents_go(const base::Fd& asker, const base::Result<session::PeerCredentials>& credentials,
+                     const session::AttachRequest& request);
   void forget_one();
   void forget_door();
   void remove_socket();
@@ -83,6 +91,7 @@ class Service : public engine::Neighbours {
   std::atomic<bool> socket_removed_{false};
   session::Observers observers_;
   session::Doorman doorman_;
+  bool leaves_ = false;         // another one is in its place
   fabric::Made link_fabric_{};  // of the doors
   uint32_t agents_count_ = 0;   // so far
   std::mutex tasks_mutex_;

@@ -56,6 +56,8 @@ class Worker : public engine::Observer {
   void add_door(std::unique_ptr<AgentDoor> door, std::function<void()> on_door_gone);
   // From any thread: it has something to do.
   void ring();
+  // From any thread: its clients are told that another service is in this one's place.
+  void leave();
   // Opens the fabric unless it is open; how to reach this worker there. Not on the worker's thread; waits for that.
   base::Result<std::vector<uint8_t>> open_fabric();
 

@@ -227,7 +227,11 @@ struct SegmentHeader {
   // Client: odd while it writes the table, else a new number for each new table. Set before what is submitted next.
   alignas(64) Atomic32 aliases_version;
   uint32_t aliases_count;
-  uint64_t reserved[7];
+  // Service: 1 once another one is in its place (replacement.hpp). What was begun here ends here; what begins from now on is for
+  // a session of that one.
+  Atomic32 leaves;
+  uint32_t reserved_too;
+  uint64_t reserved[6];
   // Service: what it counts of this client (words/counters.def). Of a double: its bits.
 #define OFFPATH_SERVICE_COUNTER(type, name, line, metric, about) Atomic64 name;
 #include <offpath/words/counters.def>

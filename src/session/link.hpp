@@ -10,7 +10,8 @@
 // A process that wants to watch sends an AttachRequest of the kind observe, with neither segment nor token, and gets an
 // AttachReply with the descriptor of what is published (observation.hpp), for as long as it keeps the socket open.
 // `offpathd --for-agents` sends one of the kind agent, with the token, and gets the address at which one worker awaits
-// that agent (docs/design/0020-dpu-agent.md).
+// that agent (docs/design/0020-dpu-agent.md). `offpath service restart` sends one of the kind replace, with neither, and gets the process
+// that is in the service's place by then, or why there is none (replacement.hpp).
 #pragma once
 
 #include "base/fd.hpp"
@@ -25,7 +26,7 @@
 
 namespace offpath::session {
 
-inline constexpr uint32_t kLinkVersion = 5;
+inline constexpr uint32_t kLinkVersion = 6;
 inline constexpr uint8_t kDoorbell = 'd';
 inline constexpr uint8_t kDetach = 'q';
 inline constexpr uint8_t kDetached = 'Q';
@@ -33,7 +34,7 @@ inline constexpr uint8_t kFile = 'f';          // the first byte of a FileMessag
 inline constexpr uint8_t kHostIsLost = 'l';    // from an agent's door: the client may live, but cannot be served
 inline constexpr uint8_t kHostIsSilent = 's';  // the same, because its agent gives no sign of life
 
-enum class RequestKind : uint32_t { attach = 0, observe = 1, agent = 2 };
+enum class RequestKind : uint32_t { attach = 0, observe = 1, agent = 2, replace = 3 };
 
 inline constexpr uint32_t kNodeOnly = 1;  // it talks to nobody on other nodes
 

@@ -24,6 +24,7 @@ import losses
 import mapped
 import onesided
 import pointtopoint
+import restarts
 import teams
 import telemetry
 import tracing
@@ -339,7 +340,7 @@ CASES = {
                                switched_off, no_backend, one_process, no_spare_core, policy_host, bad_policy,
                                bad_blocking, refused_attach, symbols, without_mpi, waits, waits_recorded,
                                *adapting.CASES, *doorways.CASES, *local_facts.CASES, *teams.CASES,
-                               *losses.CASES, *onesided.CASES, *mapped.CASES, *pointtopoint.CASES,
+                               *losses.CASES, *restarts.CASES, *onesided.CASES, *mapped.CASES, *pointtopoint.CASES,
                                *file_transfers.CASES, *agents.CASES)},
 }
 

@@ -203,7 +203,6 @@ void Job::warn_of_loss(const char* meaning) const {
 }
 
 offpath_status_t Job::go_on() {
-  if (member_.alive()) return OFFPATH_OK;
   report_lost_service();
   const offpath_status_t status = member_.go_on(&client::next_session);
   const bool never = status != OFFPATH_OK && status != OFFPATH_IN_PROGRESS && member_.may_go_on();

@@ -89,7 +89,7 @@ class Job {
   uint32_t nodes() const { return member_.nodes().count(); }
   MPI_Group world_group() const { return world_group_; }
 
-  // As of Membership: after a loss, the way to another service.
+  // As of Membership: after a loss, or where the service leaves, the way to another one.
   offpath_status_t go_on();
   bool has_gone_on() const { return member_.has_gone_on(); }
   // This process's service is lost, and none is in its place yet: one warning per lost service, by the first rank of its node.

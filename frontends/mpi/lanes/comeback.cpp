@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/lanes/comeback.hpp"
 
+#include <algorithm>
+
 namespace offpath::mpi {
 namespace {
 
@@ -17,6 +19,7 @@ bool Comeback::may_stay() {
 void Comeback::note(const Where& where, int source) {
   addresses_.resize(static_cast<size_t>(seat_.size));
   addresses_[static_cast<size_t>(source)] = where.address;
+  largest_next_ = std::max(largest_next_, where.next);
   if (where.is_somewhere == 0) has_none_ = true;
   if (where.is_elsewhere != 0) has_another_ = true;
 }
@@ -28,9 +31,10 @@ void Comeback::listen() {
   });
 }
 
-void Comeback::say(offpath_session_t* session, const offpath_session_t* before) {
+void Comeback::say(offpath_session_t* session, const offpath_session_t* before, uint64_t next) {
   const bool is_somewhere = session != nullptr && attach::address_of(session, &own_.address) == OFFPATH_OK;
   own_.is_somewhere = is_somewhere ? 1 : 0;
+  own_.next = next;
   own_.is_elsewhere = session != before ? 1 : 0;
   session_ = session;
   note(own_, seat_.rank);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the ranks of a lane agree that it goes on with services after a loss: each says once, to every other, where it can be
-// reached now, or that it has no service any more. Then the lane is native for good. So it is where no rank has another service
-// than before: then services have lost each other, and would again. A service that dies is missed by the others a moment before its
-// own ranks see it, so who keeps its service does not say so at once.
+// How the ranks of a lane agree that it goes on with the next team, after a loss or because a service leaves: each says once, to every
+// other, where it can be reached now, and which operation is the first that it has not been asked for.
+//
+// After a loss it may say that it has no service any more. Then the lane is native for good. So it is where no rank has another
+// service than before: then services have lost each other, and would again. A service that dies is missed by the others a moment
+// before its own ranks see it, so who keeps its service does not say so at once.
+//
+// Of a service that leaves all goes on until the word is said; then a rank holds back what it has not been asked for yet.
 //
 // Threads: under the offloader's lock.
 #pragma once
@@ -31,8 +35,8 @@ class Comeback {
   void listen();
   // Whether this rank, whose service lives, may say so. From its first call on it takes a moment, unless another rank has gone on.
   bool may_stay();
-  // This rank's session from now on, and the one before; nullptr: there is none. Once. May throw bad_alloc.
-  void say(offpath_session_t* session, const offpath_session_t* before);
+  // This rank's session from now on, and the one before; nullptr: there is none. `next`: the operation. Once. May throw bad_alloc.
+  void say(offpath_session_t* session, const offpath_session_t* before, uint64_t next);
 
   bool said() const { return said_; }
   // Somebody has said it.
@@ -40,6 +44,9 @@ class Comeback {
   // The lane is native for good. From some time on, and then on all ranks.
   bool refused() const { return has_none_ || (decided() && !has_another_); }
   bool decided() const { return said_ && heard_count_ == seat_.size - 1; }
+  // From which operation on this rank holds back, once it has said it; once decided the same on all ranks: nobody had been asked for
+  // it, or a later one.
+  uint64_t next() const { return decided() ? largest_next_ : own_.next; }
   // Once decided: of all ranks; and this one's session.
   attach::Directory directory() const { return attach::Directory(addresses_); }
   offpath_session_t* session() const { return session_; }
@@ -48,6 +55,7 @@ class Comeback {
   struct Where {
     uint32_t is_somewhere = 0;
     uint32_t is_elsewhere = 0;
+    uint64_t next = 0;
     attach::Address address{};
   };
   void note(const Where& where, int source);
@@ -58,6 +66,7 @@ class Comeback {
   bool has_none_ = false;  // some rank
   bool has_another_ = false;
   int heard_count_ = 0;
+  uint64_t largest_next_ = 0;
   Where own_;
   offpath_session_t* session_ = nullptr;
   std::vector<attach::Address> addresses_;

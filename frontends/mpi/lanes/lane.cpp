@@ -28,7 +28,7 @@ Lane::Lane(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Pref
       nodes_(nodes),
       neighborhood_(std::move(parts.neighborhood)),
       adapter_(std::make_unique<Adapter>(rank_, nodes_, comm_, broken_, council, preference)),
-      loss_(std::make_unique<Loss>(Seat{shadow_, rank_, size_}, losses_)) {}
+      turn_(std::make_unique<Turn>(Seat{shadow_, rank_, size_}, turns_)) {}
 
 Lane::~Lane() {
   service_.reset();
@@ -45,7 +45,7 @@ Lane::Route Lane::route(const Call& call) {
   if (call.pairwise || phase_ == Phase::offloading || phase_ == Phase::cutting) return Route::lane;
   if (phase_ == Phase::settled) return Route::lane;
   // What another rank has told its program of cannot be done without it.
-  if (phase_ == Phase::host && (loss_->cut.told(next_sequence_) || !nothing_holds_up())) return Route::lane;
+  if (phase_ == Phase::host && (turn_->cut.told(next_sequence_) || !nothing_holds_up())) return Route::lane;
   ++next_sequence_;
   return phase_ == Phase::dead ? Route::error : Route::shadow;
 }
@@ -53,7 +53,7 @@ Lane::Route Lane::route(const Call& call) {
 bool Lane::holds_up(const PostedCall& operation) const {
   if (operation.state >= PostedState::ended || operation.state == PostedState::deferred) return false;
   if (phase_ == Phase::offloading) return operation.state != PostedState::posted;
-  return !is_agreed() || !loss_->cut.told(operation.sequence);  // what somebody has told is done again by none
+  return !is_agreed() || !turn_->cut.told(operation.sequence);  // what somebody has told is done again by none
 }
 
 bool Lane::nothing_holds_up() const {
@@ -72,6 +72,7 @@ void Lane::add(PostedCall* operation) {
 }
 
 void Lane::start(PostedCall& operation) {
+  leave();  // a lane that is used for the first time may be late
   operation.sequence = next_sequence_++;
   operation.state = PostedState::queued;
   operation.start_messages(shadow_);
@@ -162,9 +163,11 @@ void Lane::end(PostedCall& operation, int error) {
 
 void Lane::advance() {
   // Listening also keeps native progress going for everybody else's sake.
-  const bool looks = shares_ > 0 || phase_ != Phase::offloading || ++rounds_ % kRoundsPerLook == 0;
+  const bool looks_for_turns = ++rounds_ % kRoundsPerLook == 0;
+  const bool looks = shares_ > 0 || phase_ != Phase::offloading || looks_for_turns;
   if (looks && service_->broken()) begin_cut();
-  if (looks) respond();
+  leave();
+  if (looks) respond(looks_for_turns);
   take_deferred();
   may_issue_ = true;
   for (PostedCall* operation : operations_) step(*operation);
@@ -181,8 +184,9 @@ void Lane::advance() {
 void Lane::step(PostedCall& operation) {
   switch (operation.state) {
     case PostedState::queued:
+      if (waits_for_next(operation.sequence)) break;
       if (phase_ == Phase::offloading && may_issue_) try_post(operation);
-      if ((is_agreed() && !waits_for_service(operation.sequence)) || phase_ == Phase::dead) {
+      if (is_agreed() || phase_ == Phase::dead) {
         operation.status = OFFPATH_ERR_NOT_STARTED;
         step_unfinished(operation);
       }

@@ -8,6 +8,11 @@
 // know whether all have a service again) -> offloading, with the next team, or -> host (terminal: native). Or cutting -> dead
 // (terminal; the ranks could not agree, operations are errors).
 //
+// A service that leaves is no loss: the lane is offloading all the time. Each rank says where it is from now on (comeback.hpp), and what
+// comes after all that anybody had been asked for goes to the next team, once what is before that has ended here. A service that is
+// lost meanwhile: as ever, by the words of the same turn. Who has gone on already has ended all of it, and says that
+// when it is asked.
+//
 // Threads: under the offloader's lock, except where noted.
 #pragma once
 
@@ -96,10 +101,10 @@ class Lane {
   bool closed() const { return closed_.load(std::memory_order_acquire); }
   // No rank needs it any more. Where its operations have ended it asks the others, who may be at them, and await its word.
   bool departed();
-  // Whether or not anything is under way. check() notices a loss; respond() only takes in what other ranks have said, and
-  // answers.
+  // Whether or not anything is under way. check() notices a loss, or a service that leaves; respond() only takes in what other ranks
+  // have said, and answers. `looks_for_turns`: also for what is said about services that leave, before this rank has said anything.
   void check();
-  void respond();
+  void respond(bool looks_for_turns = true);
 
  private:
   void start(PostedCall& operation);
@@ -115,13 +120,17 @@ class Lane {
   void reissue(PostedCall& operation);
   Failure own_failure() const { return own_lost_ ? Failure::service_lost : Failure::peer_lost; }
   void begin_cut();
+  // lane_turn.cpp: to the next team.
+  void leave();
   void come_back();
   void say_where();
   void go_on();
-  // It goes on with services, maybe: it is after the loss for all ranks.
-  bool waits_for_service(uint64_t sequence) const { return phase_ == Phase::settled && sequence >= loss_->cut.next(); }
+  void look_back();
+  // Those from that number on go to the next team.
+  uint64_t turning_point() const;
+  bool waits_for_next(uint64_t sequence) const { return sequence >= turning_point(); }
   bool is_agreed() const { return phase_ == Phase::settled || phase_ == Phase::host; }
-  Word own_word() const;
+  Word own_word(uint64_t next) const;
   // When nothing comes after it.
   void report_loss() const;
   // Whether later operations have to wait for this one, because all ranks post and issue them in the same order.
@@ -142,15 +151,24 @@ class Lane {
   Phase phase_ = Phase::offloading;
   std::atomic<bool> broken_{false};
   std::atomic<size_t> deferred_{0};  // the last so many operations
-  // All that is said about one loss; the next one may come.
-  struct Loss {
-    Loss(const Seat& seat, uint64_t number) : cut(seat, number), comeback(seat, number) {}
+  // All that is said on the way to the next team; the next turn may come.
+  struct Turn {
+    Turn(const Seat& seat, uint64_t number) : cut(seat, number), comeback(seat, number) {}
     Cut cut;
     Comeback comeback;
   };
-  uint64_t losses_ = 0;
-  std::unique_ptr<Loss> loss_;
-  std::unique_ptr<Loss> last_loss_;  // its words may not have been sent yet
+  // The turn before, until all ranks say that they have gone on; its words stay until the next one.
+  struct Past {
+    std::unique_ptr<Turn> turn;
+    std::unique_ptr<ServiceTeam> service;
+    uint64_t next = 0;  // all before it has ended here
+    int others = 0;     // ranks that have gone on
+    bool over = false;
+  };
+  bool past_is_over() const { return past_ == nullptr || past_->over; }
+  uint64_t turns_ = 0;
+  std::unique_ptr<Turn> turn_;
+  std::unique_ptr<Past> past_;
   bool own_lost_ = false;
   std::deque<PostedCall*> operations_;  // unfinished ones, as posted; those with a sequence in its order
   uint64_t next_sequence_ = 0;

@@ -12,74 +12,34 @@ namespace offpath::mpi {
 
 void Lane::begin_cut() {
   if (phase_ != Phase::offloading) return;
+  const uint64_t next = std::min(next_sequence_, turning_point());  // what is held back has not begun anywhere
   phase_ = Phase::cutting;
   broken_.store(true, std::memory_order_release);
   own_lost_ = !service_->alive();
   if (own_lost_) job.report_lost_service();
-  loss_->cut.say(own_word(), Cut::Clock::now());
+  turn_->cut.say(own_word(next), Cut::Clock::now());
 }
 
-void Lane::respond() {
-  Cut& cut = loss_->cut;
+void Lane::respond(bool looks_for_turns) {
+  if (!past_is_over()) look_back();
+  Cut& cut = turn_->cut;
   if (cut.listen()) begin_cut();
   if (phase_ == Phase::cutting) {
     if (shares_ > 0 && cut.late(Cut::Clock::now(), job.settings().loss_timeout)) cut.give_up();
     if (cut.decided()) phase_ = Phase::settled;
   }
-  if (cut.given_up() && phase_ != Phase::dead) {
+  if ((cut.given_up() || (past_ != nullptr && past_->turn->cut.given_up())) && phase_ != Phase::dead) {
     report_loss();
     phase_ = Phase::dead;
   }
-  if (is_agreed()) loss_->comeback.listen();
-  if (phase_ == Phase::settled) come_back();
+  if (is_agreed() || looks_for_turns || turn_->comeback.begun()) turn_->comeback.listen();
+  if (phase_ == Phase::settled || phase_ == Phase::offloading) come_back();
 }
 
-// Whether this rank has another service, once it is known. Nobody waits for a rank that is lost: it would never say.
-void Lane::say_where() {
-  Comeback& comeback = loss_->comeback;
-  if (comeback.refused() || service_->lost_process()) return comeback.say(nullptr, nullptr);
-  // Only when it has been asked for all that is before it, as all later operations go to the next team.
-  if (next_sequence_ < loss_->cut.next()) return;
-  const offpath_status_t status = job.go_on();
-  if (status == OFFPATH_IN_PROGRESS) return;
-  offpath_session_t* const now = status == OFFPATH_OK ? job.session() : nullptr;
-  const bool nobody_has_lost_its = now == service_->session() && loss_->cut.heard().own_lost == 0;
-  if (!nobody_has_lost_its || comeback.may_stay()) comeback.say(now, service_->session());
-}
-
-void Lane::come_back() {
-  const Comeback& comeback = loss_->comeback;
-  if (!comeback.said()) say_where();
-  const auto is_behind = [this](const PostedCall* each) {
-    return each->state < PostedState::ended && each->state != PostedState::deferred &&
-           !waits_for_service(each->sequence);
-  };
-  if (comeback.said() && (comeback.refused() || service_->lost_process())) {
-    report_loss();
-    phase_ = Phase::host;
-  } else if (comeback.decided() && std::none_of(operations_.begin(), operations_.end(), is_behind)) {
-    go_on();
-  }
-}
-
-void Lane::go_on() {
-  const Comeback& comeback = loss_->comeback;
-  auto next_loss =
-      std::make_unique<Loss>(Seat{shadow_, rank_, size_}, losses_ + 1);  // may throw; nothing has happened yet
-  service_ = service_->next(comeback.directory(), comeback.session());
-  service_sequence_ = loss_->cut.next();
-  ++losses_;
-  last_loss_ = std::exchange(loss_, std::move(next_loss));
-  own_lost_ = false;
-  refused_posts_ = 0;
-  broken_.store(false, std::memory_order_release);
-  phase_ = Phase::offloading;
-}
-
-Word Lane::own_word() const {
+Word Lane::own_word(uint64_t next) const {
   Word word;
   word.told = told_;
-  word.next = next_sequence_;
+  word.next = next;
   word.own_lost = own_lost_ ? 1 : 0;
   if (!own_lost_) word.parting = service_->parting();
   return word;
@@ -87,15 +47,16 @@ Word Lane::own_word() const {
 
 // Where no rank has lost its own service, nobody else says why.
 void Lane::report_loss() const {
-  const Word& heard = loss_->cut.heard();
+  const Word& heard = turn_->cut.heard();
   if (heard.own_lost == 0 && heard.parting) job.report_parting(heard.parting, rank_ == 0);
 }
 
 // Whoever comes here has all words, of those that have lost their service, and of those that have only answered. So nobody's
 // word finds the shadow gone. Whoever gives up sends another one: then the lane stays.
 bool Lane::departed() {
-  const bool all_said = phase_ == Phase::offloading || loss_->comeback.decided();
-  if (!idle() || !adapter_->idle() || !all_said || loss_->cut.given_up()) return false;
+  const Comeback& comeback = turn_->comeback;
+  const bool all_said = past_is_over() && (phase_ == Phase::offloading ? !comeback.begun() : comeback.decided());
+  if (!idle() || !adapter_->idle() || !all_said || turn_->cut.given_up()) return false;
   if (!in_use()) return true;
   if (!departing_) departing_ = native.Ibarrier(shadow_, &departure_) == MPI_SUCCESS;
   int passed = 0;
@@ -104,7 +65,10 @@ bool Lane::departed() {
 
 void Lane::check() {
   // Who leaves only answers: its own loss is nobody's.
-  if (!departing_ && (service_->broken() || !service_->alive())) begin_cut();
+  if (!departing_) {
+    if (service_->broken() || !service_->alive()) begin_cut();
+    leave();
+  }
   respond();
 }
 
@@ -113,7 +77,7 @@ void Lane::step_unfinished(PostedCall& operation) {
   const bool done = operation.status == OFFPATH_OK;
   if (operation.status == OFFPATH_ERR_PEER_LOST && service_->lost_process()) {
     fail_lost(operation, Failure::peer_lost);
-  } else if (is_agreed() && (operation.call->pairwise || !loss_->cut.told(operation.sequence))) {
+  } else if (is_agreed() && (operation.call->pairwise || !turn_->cut.told(operation.sequence))) {
     operation.state = PostedState::reissue;
   } else if (is_agreed() || phase_ == Phase::dead) {
     if (done)
@@ -127,9 +91,9 @@ void Lane::step_unfinished(PostedCall& operation) {
 void Lane::reissue(PostedCall& operation) {
   if (!operation.call->pairwise) return end(operation, operation.reissue(shadow_));
   // Each block for itself. A rank that has told its program of the end, or counts as one, neither sends again nor takes.
-  const bool counts_as_told = loss_->cut.told_by(static_cast<uint32_t>(rank_), operation.sequence);
+  const bool counts_as_told = turn_->cut.told_by(static_cast<uint32_t>(rank_), operation.sequence);
   const auto takes_part = [&](uint32_t peer) {
-    return !counts_as_told && !loss_->cut.told_by(peer, operation.sequence);
+    return !counts_as_told && !turn_->cut.told_by(peer, operation.sequence);
   };
   const bool is_here = operation.status == OFFPATH_OK;
   const bool is_complete = is_here || operation.call->recv.all_from(Share::service, takes_part);

@@ -2,6 +2,7 @@
 #include "mpi/lanes/service_team.hpp"
 
 #include "base/silence.hpp"
+#include "client/next_session.hpp"
 #include "mpi/job/job.hpp"
 
 #include <algorithm>
@@ -46,6 +47,8 @@ offpath_team_t* ServiceTeam::open() {
   lane_.store(made, std::memory_order_release);
   return made;
 }
+
+bool ServiceTeam::leaves() const { return client::leaves(session_); }
 
 bool ServiceTeam::broken() const {
   const offpath_team_t* const lane = get();

@@ -39,13 +39,15 @@ class ServiceTeam {
   // What this rank sends in it is compressed so (OFFPATH_COMPRESS says how that is written), if it is not made yet.
   void compress(const std::string& wish) { compress_ = wish; }
   const std::string& compress() const { return compress_; }
-  // The one that takes its place after a loss: of the same members, which all make it. May throw bad_alloc.
+  // The one that takes its place: of the same members, which all make it. May throw bad_alloc.
   std::unique_ptr<ServiceTeam> next(attach::Directory directory, offpath_session_t* session) const;
   // Makes it if it is not there yet. nullptr: it cannot be made. May throw bad_alloc.
   offpath_team_t* open();
   offpath_session_t* session() const { return session_; }
   // This rank's service lives.
   bool alive() const { return offpath_session_alive(session_) != 0; }
+  // This rank's service serves only what it has. A load.
+  bool leaves() const;
   // One of its services is known to be lost.
   bool broken() const;
   // A member whose service this rank's has lost, if any.

@@ -18,11 +18,11 @@ inline int block_tag(uint64_t sequence, Share share) {
   return kWordTag + 1 + static_cast<int>(sequence % kOperations) * 2 + (share == Share::service ? 1 : 0);
 }
 
-// Of what is said about one loss of a lane: nobody takes it for what is said about the next one.
-inline constexpr int kTagsOfALoss = 2;
+// Of what is said about one loss of a lane, or one service that leaves: nobody takes it for what is said about the next one.
+inline constexpr int kTagsOfALoss = 3;
 inline int loss_tag(uint64_t loss, int which) {
   constexpr int kFirst = 16386;  // behind all blocks
-  constexpr uint64_t kLosses = 8000;
+  constexpr uint64_t kLosses = 5000;
   return kFirst + static_cast<int>(loss % kLosses) * kTagsOfALoss + which;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The office after a loss. Each process says where it is now; when all have, each makes another team and window, and says where
+// The office after a loss, or where a service leaves. Each process says where it is now; when all have, each makes another team and window, and says where
 // its table lies there; who has heard that of another one may write to it. A service that is lost meanwhile is the next loss.
+#include "client/next_session.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/lanes/service_team.hpp"
 #include "mpi/messages/office.hpp"
@@ -14,13 +15,14 @@ void Office::come_back() {
   Comeback& comeback = *comeback_;
   comeback.listen();
   if (!comeback.said()) {
-    if (!broken() && !comeback.begun()) return;
-    has_lost_.store(true, std::memory_order_release);
+    const bool is_asked = broken() || comeback.begun();
+    if (!is_asked && !client::leaves(session_)) return;
     const offpath_status_t status = job.go_on();
     if (status == OFFPATH_IN_PROGRESS) return;
     offpath_session_t* const now = status == OFFPATH_OK && !cannot_open_ ? job.session() : nullptr;
-    if (now == session_ && !comeback.may_stay()) return;
-    comeback.say(now, session_);
+    if (now == session_ && (!is_asked || !comeback.may_stay())) return;
+    has_lost_.store(true, std::memory_order_release);
+    comeback.say(now, session_, 0);
   }
   if (comeback.refused() || !comeback.decided()) return;  // who refuses says so for good
   if (!has_opened_) {

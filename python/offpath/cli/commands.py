@@ -25,6 +25,7 @@ class Commands(LazyGroup):
         "train-advice": "offpath.plan.training_command",
         "info": "offpath.run.info_command",
         "top": "offpath.telemetry.top_command",
+        "service": "offpath.run.service_command",
         "devices": "offpath.dpu.devices_command",
         "dpus": "offpath.dpu.dpus_command",
         "policy": "offpath.run.policy_command",

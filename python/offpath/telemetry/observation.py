@@ -38,7 +38,7 @@ def _kinds(of: words.Row) -> dict[int, str]:
 
 REQUEST = struct.Struct("<IIQ40x")  # AttachRequest
 REPLY = struct.Struct("<IiIIIIiI1024x252s4x")  # AttachReply
-LINK_VERSION, OBSERVE, FAR = 5, 1, 2
+LINK_VERSION, OBSERVE, REPLACE, FAR = 6, 1, 3, 2
 HEADER = struct.Struct("<8sIIQQIIiIQ")
 WORKER_NAMES, WORKER = _record("OBSERVED_WORKER")
 CLIENT_NAMES, CLIENT = _record("OBSERVED_CLIENT")
@@ -200,6 +200,30 @@ class Observation:
 
     def _generation(self, begin: int) -> int:
         return struct.unpack_from("<Q", self._memory, begin)[0]
+
+
+def replace(path: Path) -> tuple[int, int]:
+    """Has the service there start another one and give it its place; waits for that.
+
+    The process of the other one, and how many clients this one has.
+    """
+    with _connect(path) as connection:
+        connection.settimeout(None)  # it has a limit of its own
+        try:
+            connection.send(REQUEST.pack(LINK_VERSION, REPLACE, 0))
+            answer = connection.recv(REPLY.size + 1)
+        except OSError:
+            answer = b""
+    if len(answer) != REPLY.size:
+        raise UserError(f"the service at {path} has ended without an answer. Run the command again.")
+    _, status, _, _, _, clients, process, _, text = REPLY.unpack(answer)
+    if status != 0:
+        reason = text.split(bytes(1))[0].decode(errors="replace").rstrip(".")
+        raise UserError(
+            f"the service at {path} stays, as no other one takes its place: {reason}. Nothing is lost; correct that, "
+            "and run the command again."
+        )
+    return process, clients
 
 
 def _connect(path: Path) -> socket.socket:

@@ -82,6 +82,7 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, polls_until_ns, 400);
   EXPECT_AT(SegmentHeader, aliases_version, 448);
   EXPECT_AT(SegmentHeader, aliases_count, 452);
+  EXPECT_AT(SegmentHeader, leaves, 456);
   EXPECT_AT(SegmentHeader, in_place_bytes, 512);
   EXPECT_AT(SegmentHeader, copied_bytes, 520);
   EXPECT_AT(SegmentHeader, coded_bytes, 528);
@@ -182,9 +183,11 @@ TEST(Layout, RecordOfAWindow) {
 }
 
 TEST(Layout, AttachMessages) {
-  EXPECT_EQ(kLinkVersion, 5U);
+  EXPECT_EQ(kLinkVersion, 6U);
   EXPECT_EQ(static_cast<int>(RequestKind::attach), 0);
   EXPECT_EQ(static_cast<int>(RequestKind::observe), 1);
+  EXPECT_EQ(static_cast<int>(RequestKind::agent), 2);
+  EXPECT_EQ(static_cast<int>(RequestKind::replace), 3);
   EXPECT_AT(AttachRequest, version, 0);
   EXPECT_AT(AttachRequest, kind, 4);
   EXPECT_AT(AttachRequest, segment_bytes, 8);

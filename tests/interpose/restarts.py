@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cases in which another service takes the place of one that runs, as by `offpath service restart`, and one is lost."""
+
+import contextlib
+import glob
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+
+from setting import FORCED, check, end_group, statistics, wait_for, wait_until
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+from offpath.base.errors import UserError  # noqa: E402
+from offpath.telemetry import observation  # noqa: E402
+
+MESSAGES = {"OFFPATH_POLICY": "*:dpu,send:2K-inf:dpu"}
+
+
+def restart(s):
+    """Of the one service that is at the socket: the other one."""
+    (path,) = glob.glob(f"{s.folder}/*.sock")
+    return observation.replace(path)[0]
+
+
+def restarted_while(s, act, parts, **changes):
+    """Warnings and statistics of a program of that many parts, during each of which `act` does something."""
+    stats = f"{s.folder}/stats.json"
+    changes = {**FORCED, "OFFPATH_STATS_FILE": stats, **changes}
+    process = s.launch([s.program("lost_again"), s.folder, str(parts)], 4, changes, s.library)
+    try:
+        for part in range(parts):
+            wait_for(f"{s.folder}/ready-{part}")
+            act(part)
+            open(f"{s.folder}/go-{part}", "w").close()
+        other = s.collect(process)
+    finally:
+        end_group(process)
+    check(other.status == 0 and "failed 0" in other.out and "wrong" not in other.out, str(other))
+    lines = statistics(stats)
+    for path in (stats, *glob.glob(f"{s.folder}/ready-*"), *glob.glob(f"{s.folder}/go-*")):
+        os.unlink(path)
+    return other, lines
+
+
+def restarted(s, **changes):
+    """Three in a row: nothing is lost, said, or done natively, and those that were replaced end."""
+    gone = set()
+
+    def act(part):
+        before = set(s.service_pids())
+        after = restart(s)
+        check(after not in before and after in s.service_pids(), f"service {after}, where {before} were")
+        gone.update(before)
+
+    other, lines = restarted_while(s, act, 3, **changes)
+    check(not other.err, str(other))
+    for line in lines:
+        check("loss" not in line and line["failed_count"] == 0, str(line))
+        collective = line["collectives"]["ialltoall"]
+        check(collective["offloaded_count"] > 1000 and collective["native_count"] == 0, str(line))
+    return lines
+
+
+def restarted_messages(s):
+    """Messages, too: all but the synchronous ones go on with services."""
+    for line in restarted(s, **MESSAGES):
+        check(line["messages"]["offloaded_count"] > line["messages"]["native_count"], str(line))
+
+
+def restarted_ends(s):
+    """The one that was replaced ends while the job runs."""
+
+    def act(part):
+        (before,) = s.service_pids()
+        after = restart(s)
+        open(f"{s.folder}/go-{part}", "w").close()
+        wait_until(lambda: s.service_pids() == [after], f"{before} has ended")
+
+    restarted_while(s, act, 3)
+
+
+def restarted_refused(s):
+    """One that ends at once, or is of another release, takes no place: one line says so. A good one does then."""
+    program = f"{s.folder}/offpathd"
+    shutil.copy(f"{s.build}/bin/offpathd", program)
+    foreign = observation.REPLY.pack(observation.LINK_VERSION + 1, 0, 0, 1, 0, 0, 1, 0, b"")
+    bad = {
+        0: ("ends as soon as it is started", "#!/bin/sh\nexit 3\n"),
+        1: ("of a release that", "#!/usr/bin/env python3\nimport socket, time\n"
+                                 "guest = socket.socket(fileno=3).accept()[0]\n"
+                                 f"guest.recv(1000), guest.send({foreign!r}), time.sleep(60)\n"),
+    }  # fmt: skip
+
+    def put(text):
+        os.rename(program, f"{program}.good")
+        with open(program, "w") as file:
+            file.write(text)
+        os.chmod(program, 0o755)
+
+    def act(part):
+        (before,) = s.service_pids()
+        if part not in bad:
+            check(restart(s) != before, "another one is there")
+            return
+        reason, text = bad[part]
+        put(text)
+        try:
+            raise AssertionError(f"{restart(s)} took its place")
+        except UserError as error:
+            check(reason in str(error) and "\n" not in str(error), str(error))
+        os.rename(f"{program}.good", program)
+        check(s.service_pids() == [before] and not glob.glob(f"{s.folder}/*.next"), "all is as it was")
+
+    other, lines = restarted_while(s, act, 3, OFFPATH_SERVICE_PATH=program)
+    check(not other.err and all("loss" not in line for line in lines), str(other))
+
+
+def killed_around(s, seeds, of_the_old, **changes):
+    """One of the two services is killed at some moment of the change. What was lost may be said, once."""
+    for seed in seeds:
+        moments = random.Random(seed)
+        other, _ = restarted_while(s, lambda _, by=moments: kill_one(s, of_the_old, by), 1, **changes)
+        check(len(other.warnings()) <= 1 and "all is native" not in other.err, f"seed {seed}: {other}")
+
+
+def kill_one(s, of_the_old, moments):
+    (before,) = s.service_pids()
+    after = restart(s)
+    time.sleep(moments.choice((0, moments.uniform(0, 0.03))))
+    victim = before if of_the_old else after
+    with contextlib.suppress(ProcessLookupError):  # the old one may have ended
+        os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: victim not in s.service_pids(), f"{victim} is gone")
+    time.sleep(0.2)  # ranks may hear of it before the one that is behind goes on
+
+
+def restarted_old_killed(s):
+    killed_around(s, range(4), True, **MESSAGES)
+
+
+def restarted_new_killed(s):
+    killed_around(s, range(4), False, **MESSAGES)
+
+
+def restarted_killed_long(s):
+    for of_the_old in (True, False):
+        killed_around(s, range(4, 40), of_the_old, **MESSAGES)
+
+
+CASES = (restarted, restarted_messages, restarted_ends, restarted_refused, restarted_old_killed, restarted_new_killed,
+         restarted_killed_long)
