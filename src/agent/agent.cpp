@@ -115,7 +115,7 @@ void Agent::serve(int listening) {
     const bool none = clients_count() == 0;
     const uint64_t now_ns = base::clock_ns();
     if (!none) idle_since_ns = now_ns;
-    const int patience_ms = had_client ? kLingerMs : options_.first_client_timeout_ms;
+    const int patience_ms = had_client || leaves_ ? kLingerMs : options_.first_client_timeout_ms;
     const auto idle_ms = static_cast<int>((now_ns - idle_since_ns) / 1000000);
     if (none && idle_ms >= patience_ms) break;
     const bool look = !busy || ++rounds % kRoundsBetweenLooks == 0;

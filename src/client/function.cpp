@@ -79,7 +79,12 @@ Status register_function(offpath_session& session, const offpath_function_params
   tasks::Function function{whole_path(library), params.symbol, params.signature == nullptr ? "" : params.signature,
                            params.signature != nullptr, is_target};
   const tasks::Function said = function;
-  if (!session.check_alive()) return register_again(session, said, out);
+  bool goes_on = !session.check_alive();
+  if (!goes_on) {
+    std::lock_guard lock(session.mutex);
+    goes_on = session.new_tasks_go_on();
+  }
+  if (goes_on) return register_again(session, said, out);
   if (const auto digest = unnamed(function) ? tasks::digest_of(function.library) : std::nullopt; digest) {
     function.signature = *digest;
     function.is_signed = true;

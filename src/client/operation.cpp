@@ -199,10 +199,10 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
       return static_cast<offpath_status_t>(op.status.load());
     }
   }
-  if (!was_lost) return OFFPATH_IN_PROGRESS;
-  if (op.kind == OpKind::task) {
+  if (op.kind == OpKind::task && (was_lost || op.handed_on)) {
     if (const auto status = settle_again(op)) return *status;
   }
+  if (!was_lost) return OFFPATH_IN_PROGRESS;
   const uint32_t state = op.slot == offpath_op::kQueued ? 0 : slot(op.slot).state.load(std::memory_order_acquire);
   if (state == static_cast<uint32_t>(SlotState::arrived)) {
     finish(op, OFFPATH_OK);

@@ -212,7 +212,7 @@ struct offpath_session {
   bool has_successor();
   // Whether a lost session's tasks may go on there.
   bool tasks_go_on();
-  // Whether a new task goes there. Not if others may have to wait for it here.
+  // Whether a new task, or function, goes there; from the first time on. Not if teams may have to wait for it here.
   bool new_tasks_go_on();
   // Of a task of a lost session: in progress there, or how it has ended; nothing: it stays here.
   std::optional<offpath_status_t> settle_again(offpath_op& op);
@@ -266,6 +266,7 @@ struct offpath_session {
   std::unique_ptr<offpath::client::Successor> successor;  // made when tasks are left behind
   std::atomic<bool> is_succeeded{false};                  // something may still end
   bool tried_successor = false;
+  bool tasks_have_moved = false;  // to the successor, though the service lives
   offpath_attach_params_t params{};
   std::string service_cores;                  // that params names
   offpath::client::waits::Noted noted_waits;  // inside MPI

@@ -201,8 +201,9 @@ offpath_status_t Successor::submit(offpath_op& op) {
   const auto function = std::find_if(functions_.begin(), functions_.end(), is);
   if (function == functions_.end()) return OFFPATH_ERR_SERVICE_LOST;
   std::vector<offpath_op*> after;
-  for (offpath_op* before : op.after) {
-    const offpath_status_t status = lost_.settle(*before);
+  for (offpath_op* before : op.after) lost_.settle(*before);  // first, as one may be named twice, and ends meanwhile
+  for (const offpath_op* before : op.after) {
+    const auto status = static_cast<offpath_status_t>(before->status.load(std::memory_order_acquire));
     if (status == OFFPATH_OK) continue;
     if (status != OFFPATH_IN_PROGRESS) return OFFPATH_ERR_DEPENDENCE;
     if (before->again == nullptr) return OFFPATH_IN_PROGRESS;

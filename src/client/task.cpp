@@ -72,7 +72,8 @@ bool offpath_session::tasks_go_on() {
 
 bool offpath_session::new_tasks_go_on() {
   if (lost) return tasks_go_on();
-  return leaves() && teams.empty() && tasks_go_on() && successor->is_ready();
+  tasks_have_moved |= leaves() && teams.empty() && tasks_go_on() && successor->is_ready();
+  return tasks_have_moved;
 }
 
 bool offpath_session::is_empty() const {

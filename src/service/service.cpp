@@ -94,7 +94,7 @@ void Service::serve(int listening) {
     pollfd waits[3] = {{listening, POLLIN, 0}, {changed_.get(), POLLIN, 0}, {observers_.event_fd(), POLLIN, 0}};
     const bool none = client_count_ == 0 && doors_count_ == 0;
     const int tick = observers_.tick_if_due();
-    const int timeout = !none ? tick : had_client ? kLingerMs : options_.first_client_timeout_ms;
+    const int timeout = !none ? tick : had_client || leaves_ ? kLingerMs : options_.first_client_timeout_ms;
     const int ready = poll(waits, 3, timeout);
     if (ready < 0 && errno != EINTR) break;
     if (ready == 0 && none) break;

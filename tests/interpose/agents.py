@@ -8,7 +8,9 @@ import shutil
 
 import losses
 import onesided
+import restarts
 from pointtopoint import wait_until
+from restarts import observation
 from setting import FORCED, check, same, statistics
 
 API = pathlib.Path(__file__).resolve().parent.parent / "api"
@@ -90,10 +92,30 @@ def agents_next(s):
     mostly_offloaded(lines)
 
 
+def agents_restarted(s):
+    """Both are replaced while a job runs, first the service on the DPU: nothing is lost, and the old ones end."""
+    dpu = f"exec:{DPU} {os.path.join(s.build, 'bin', 'offpathd')}"
+
+    def act(part):
+        agent, there = s.service_pids(), set(services_there(s))
+        for path in sorted(pathlib.Path(s.folder).glob("*.sock"), key=lambda path: "-dpu-" not in path.name):
+            observation.replace(path)
+        check(set(services_there(s)) - there and set(s.service_pids()) - set(agent), "others are there")
+        if part == 1:
+            pathlib.Path(f"{s.folder}/go-{part}").touch()
+            wait_until(lambda: not set(services_there(s)) & there, f"{there} have ended")
+
+    other, lines = restarts.restarted_while(s, act, 2, OFFPATH_DPU=dpu)
+    check(not other.err, str(other))
+    for line in lines:
+        check("loss" not in line and line["collectives"]["ialltoall"]["native_count"] == 0, str(line))
+
+
 def mostly_offloaded(lines):
     for line in lines:
         for counts in (line["collectives"]["ialltoall"], line["messages"], line["windows"]):
             check(counts["offloaded_count"] > 2 * counts["native_count"], str(line))
 
 
-CASES = (agents, agents_aarch64, agents_windows, agents_lost, agents_next)
+CASES = (agents, agents_aarch64, agents_windows, agents_lost, agents_next,
+         agents_restarted)
