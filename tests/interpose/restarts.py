@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 
+import losses
 from setting import FORCED, check, end_group, statistics, wait_for, wait_until
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
@@ -150,5 +151,28 @@ def restarted_killed_long(s):
         killed_around(s, range(4, 40), of_the_old, **MESSAGES)
 
 
-CASES = (restarted, restarted_messages, restarted_ends, restarted_refused, restarted_old_killed, restarted_new_killed,
-         restarted_killed_long)
+def restarted_random(s):
+    """Random programs that block in native calls, each with a restart at some moment, which none of them notices."""
+    for seed in range(1, 9):
+        ready, go = f"{s.folder}/ready-{seed}", f"{s.folder}/go-{seed}"
+        changes = {**FORCED, **MESSAGES, "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
+        words = ["--seed", str(seed), "--ready", ready, "--until", go, "--kinds", losses.KINDS, "--return-errors"]
+        words += ["--persistent"] if s.mpi == "openmpi" else []  # they are made all the time
+        process = s.launch([s.program("faults", "bench"), *words], 2 + seed % 3, changes, s.library)
+        try:
+            wait_for(ready)
+            time.sleep(random.Random(seed).uniform(0, 0.1))
+            (before,) = s.service_pids()
+            check(restart(s) != before, "another one is there")
+            time.sleep(0.1)
+            open(go, "w").close()
+            other = s.collect(process)
+        finally:
+            end_group(process)
+        right = other.status == 0 and "errors: 0\n" in other.out and "verified: yes" in other.out
+        check(right and not other.err, f"seed {seed}: {other}")
+        wait_until(lambda: not s.service_pids(), "the services end")
+
+
+CASES = (restarted, restarted_random, restarted_messages, restarted_ends, restarted_refused, restarted_old_killed,
+         restarted_new_killed, restarted_killed_long)

@@ -7,6 +7,7 @@
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/errors_return.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <exception>
@@ -72,14 +73,26 @@ bool has_service() {
   return status == OFFPATH_OK;
 }
 
-// Where all members' sessions are now; empty: that failed. Collective.
-attach::Directory gather_directory(MPI_Comm comm, int size, offpath_session_t* session) {
-  attach::Address own;
-  attach::address_of(session, &own);
-  std::vector<attach::Address> all(static_cast<size_t>(size));
-  const int bytes = sizeof(own);
-  const int code = native.Allgather(&own, bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, comm);
-  return code == MPI_SUCCESS ? attach::Directory(all) : attach::Directory();
+// Where all members' sessions are now; empty: that failed. A service may leave while some wait here for others, who come from the next
+// one already: then all say it again, as two services of a node may not reach each other. Collective.
+attach::Directory gather_directory(MPI_Comm comm, int size, offpath_session_t** session) {
+  struct Place {
+    attach::Address address;
+    bool is_left;
+  };
+  std::vector<Place> all(static_cast<size_t>(size));
+  constexpr int kBytes = sizeof(Place);
+  do {
+    Place own{};
+    const offpath_status_t status = job.go_on();
+    own.is_left = status == OFFPATH_IN_PROGRESS || (status == OFFPATH_OK && job.session() != *session);
+    attach::address_of(*session, &own.address);
+    if (native.Allgather(&own, kBytes, MPI_BYTE, all.data(), kBytes, MPI_BYTE, comm) != MPI_SUCCESS) return {};
+    if (own.is_left && has_service()) *session = job.session();
+  } while (std::any_of(all.begin(), all.end(), [](const Place& place) { return place.is_left; }));
+  std::vector<attach::Address> addresses;
+  for (const Place& place : all) addresses.push_back(place.address);
+  return attach::Directory(addresses);
 }
 
 // One more team would leave the application too few context ids. Said once.
@@ -165,7 +178,7 @@ std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
   native.Comm_rank(comm, &made.rank);
   native.Comm_size(comm, &made.size);
   const bool has = has_service();
-  offpath_session_t* const session = job.session();
+  offpath_session_t* session = job.session();
   const auto agreed = agree(comm, made.rank, able && has && has_room(made.rank));
   if (!agreed) return std::nullopt;
   const Group group(comm);
@@ -174,7 +187,7 @@ std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
   made.shadow = make_shadow(comm, group.get(), made.neighborhood.get());
   if (made.shadow == MPI_COMM_NULL) return std::nullopt;
   attach::Directory directory;
-  if (agreed->has_gone_on) directory = gather_directory(made.shadow, made.size, session);
+  if (agreed->has_gone_on) directory = gather_directory(made.shadow, made.size, &session);
   made.service = std::make_unique<ServiceTeam>(agreed->id, made.rank, world_ranks(group.get(), made.size),
                                                std::move(directory), session);
   return made;

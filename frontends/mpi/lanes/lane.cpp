@@ -31,6 +31,7 @@ Lane::Lane(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Pref
       turn_(std::make_unique<Turn>(Seat{shadow_, rank_, size_}, turns_)) {}
 
 Lane::~Lane() {
+  stop_turning();
   service_.reset();
   if (shadow_ != MPI_COMM_NULL) native.Comm_free(&shadow_);
 }
@@ -184,7 +185,7 @@ void Lane::advance() {
 void Lane::step(PostedCall& operation) {
   switch (operation.state) {
     case PostedState::queued:
-      if (waits_for_next(operation.sequence)) break;
+      if (waits_for_next(operation.sequence) || (phase_ == Phase::offloading && service_->is_left())) break;
       if (phase_ == Phase::offloading && may_issue_) try_post(operation);
       if (is_agreed() || phase_ == Phase::dead) {
         operation.status = OFFPATH_ERR_NOT_STARTED;

@@ -128,6 +128,9 @@ class Lane {
   void look_back();
   // Those from that number on go to the next team.
   uint64_t turning_point() const;
+  bool all_are_ready();
+  void hear_ready();
+  void stop_turning();
   bool waits_for_next(uint64_t sequence) const { return sequence >= turning_point(); }
   bool is_agreed() const { return phase_ == Phase::settled || phase_ == Phase::host; }
   Word own_word(uint64_t next) const;
@@ -154,8 +157,11 @@ class Lane {
   // All that is said on the way to the next team; the next turn may come.
   struct Turn {
     Turn(const Seat& seat, uint64_t number) : cut(seat, number), comeback(seat, number) {}
+    bool begun() const { return ready > 0 || comeback.begun(); }
     Cut cut;
     Comeback comeback;
+    bool said_ready = false;
+    int ready = 0;  // others that could say where they are
   };
   // The turn before, until all ranks say that they have gone on; its words stay until the next one.
   struct Past {

@@ -31,8 +31,12 @@ void Lane::respond(bool looks_for_turns) {
   if ((cut.given_up() || (past_ != nullptr && past_->turn->cut.given_up())) && phase_ != Phase::dead) {
     report_loss();
     phase_ = Phase::dead;
+    stop_turning();
   }
-  if (is_agreed() || looks_for_turns || turn_->comeback.begun()) turn_->comeback.listen();
+  if (is_agreed() || looks_for_turns || turn_->said_ready || turn_->begun()) {
+    turn_->comeback.listen();
+    hear_ready();  // after that: what was said before it is here
+  }
   if (phase_ == Phase::settled || phase_ == Phase::offloading) come_back();
 }
 
@@ -55,7 +59,8 @@ void Lane::report_loss() const {
 // word finds the shadow gone. Whoever gives up sends another one: then the lane stays.
 bool Lane::departed() {
   const Comeback& comeback = turn_->comeback;
-  const bool all_said = past_is_over() && (phase_ == Phase::offloading ? !comeback.begun() : comeback.decided());
+  const bool all_said =
+      past_is_over() && (phase_ == Phase::offloading ? !turn_->said_ready && !turn_->begun() : comeback.decided());
   if (!idle() || !adapter_->idle() || !all_said || turn_->cut.given_up()) return false;
   if (!in_use()) return true;
   if (!departing_) departing_ = native.Ibarrier(shadow_, &departure_) == MPI_SUCCESS;

@@ -2,6 +2,7 @@
 // A lane's way to its next team: after a loss, once that is settled, or because a service leaves (docs/design/0044-recovery.md).
 #include "mpi/job/job.hpp"
 #include "mpi/lanes/lane.hpp"
+#include "mpi/lanes/offloader.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +10,7 @@
 namespace offpath::mpi {
 namespace {
 
-constexpr int kGoneOn = 2;  // the third tag of a turn
+constexpr int kGoneOn = 2, kReady = 3;  // tags of a turn
 constexpr uint8_t kWord = 1;
 
 }  // namespace
@@ -41,21 +42,45 @@ void Lane::say_where() {
   if (has_lost) {
     const bool nobody_has_lost_its = stays && turn_->cut.heard().own_lost == 0;
     if (nobody_has_lost_its && !comeback.may_stay()) return;
-  } else if (now == nullptr || (stays && !comeback.begun())) {
-    return;  // it is lost, which is seen elsewhere; or there is none but the one that leaves
+  } else if (now == nullptr) {
+    if (service_->is_left()) begin_cut();  // else that is seen elsewhere
+    return;
+  } else if (stays && !turn_->begun()) {
+    return;  // there is none but the one that leaves
+  } else if (!all_are_ready()) {
+    return;
   }
   if (!has_lost && !stays) service_->open();  // what others have been asked for before this rank still goes there
   comeback.say(now, service_->session(), next_sequence_);
 }
 
+// Whoever says where it is holds back from then on. So that this is short, all attach before.
+bool Lane::all_are_ready() {
+  if (!std::exchange(turn_->said_ready, true)) {
+    offloader.look_at_lanes_often(true);
+    say_to_all(kWord, Seat{shadow_, rank_, size_}, loss_tag(turns_, kReady));
+  }
+  hear_ready();
+  return turn_->ready == size_ - 1;
+}
+
+void Lane::hear_ready() {
+  hear<uint8_t>(Seat{shadow_, rank_, size_}, loss_tag(turns_, kReady), [this](uint8_t, int) { ++turn_->ready; });
+}
+
+void Lane::stop_turning() {
+  if (std::exchange(turn_->said_ready, false)) offloader.look_at_lanes_often(false);
+}
+
 void Lane::come_back() {
   const Comeback& comeback = turn_->comeback;
   const bool has_lost = phase_ == Phase::settled;
-  if (!comeback.said() && (has_lost || comeback.begun())) say_where();
+  if (!comeback.said() && (has_lost || turn_->begun())) say_where();
   if (!comeback.said()) return;
   if (has_lost && (comeback.refused() || service_->lost_process())) {
     report_loss();
     phase_ = Phase::host;
+    stop_turning();
     return;
   }
   const auto is_behind = [this](const PostedCall* each) {
@@ -71,6 +96,7 @@ void Lane::go_on() {
   auto next_turn = std::make_unique<Turn>(seat, turns_ + 1);  // may throw, as the next ones; nothing has happened yet
   auto next_service = service_->next(comeback.directory(), comeback.session());
   auto past = std::make_unique<Past>();
+  stop_turning();
   past->next = service_sequence_ = turning_point();
   past->turn = std::exchange(turn_, std::move(next_turn));
   past->service = std::exchange(service_, std::move(next_service));

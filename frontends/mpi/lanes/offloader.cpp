@@ -170,7 +170,7 @@ bool Offloader::is_look_late() const {
 // Also lanes whose operations have all ended here, or have not begun: others may be at them, and wait for this rank's word.
 void Offloader::look() {
   for (const Also& also : also_) also.look();
-  if (!is_look_late()) return;
+  if (!is_look_late() && lanes_often_ == 0) return;
   looked_ns_.store(base::clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
   for (const auto& lane : lanes_) {
     if (lane->in_use())

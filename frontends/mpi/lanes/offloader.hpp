@@ -51,6 +51,11 @@ class Offloader {
   void look_less(const void* owner);
   // Those are called in every round, while anybody wants that: others wait for their answers.
   void look_often(bool begins);
+  // So are lanes, while one of them is about to go on with another team.
+  void look_at_lanes_often(bool begins) {
+    lanes_often_ += begins ? 1 : -1;
+    look_often(begins);
+  }
   bool looks_often() const { return often_.load(std::memory_order_relaxed) > 0; }
   // At the end ranks that have left are no loss, and nobody waits for words that were not asked for.
   void look_no_more() { in_use_.store(false, std::memory_order_relaxed); }
@@ -115,6 +120,7 @@ class Offloader {
   std::atomic<bool> in_use_{false};
   std::atomic<uint64_t> looked_ns_{0};
   std::atomic<int> often_{0};
+  int lanes_often_ = 0;
   uint64_t posted_count_ = 0;  // at the service now
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Lane*> active_;  // lanes with operations

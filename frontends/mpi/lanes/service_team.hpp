@@ -44,8 +44,10 @@ class ServiceTeam {
   // Makes it if it is not there yet. nullptr: it cannot be made. May throw bad_alloc.
   offpath_team_t* open();
   offpath_session_t* session() const { return session_; }
-  // This rank's service lives.
-  bool alive() const { return offpath_session_alive(session_) != 0; }
+  // This rank's service lives, or nothing of this team is there.
+  bool alive() const { return offpath_session_alive(session_) != 0 || is_left(); }
+  // It was never made, and this rank's session has left its service for another one: only the next team can be made.
+  bool is_left() const { return get() == nullptr && leaves() && offpath_session_alive(session_) == 0; }
   // This rank's service serves only what it has. A load.
   bool leaves() const;
   // One of its services is known to be lost.

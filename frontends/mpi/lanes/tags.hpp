@@ -19,10 +19,10 @@ inline int block_tag(uint64_t sequence, Share share) {
 }
 
 // Of what is said about one loss of a lane, or one service that leaves: nobody takes it for what is said about the next one.
-inline constexpr int kTagsOfALoss = 3;
+inline constexpr int kTagsOfALoss = 4;
 inline int loss_tag(uint64_t loss, int which) {
   constexpr int kFirst = 16386;  // behind all blocks
-  constexpr uint64_t kLosses = 5000;
+  constexpr uint64_t kLosses = 4000;
   return kFirst + static_cast<int>(loss % kLosses) * kTagsOfALoss + which;
 }
 
