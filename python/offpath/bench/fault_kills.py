@@ -1,27 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches of `offpath bench faults`: a real program, and a service of its job that is killed at some moment."""
+"""Launches of `offpath bench faults`: a program, and a service of its job that is killed or replaced at some moment."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import random
+import re
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from offpath.base import handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.bench.fault_verdicts import RIGHT, Ended, judged, stood
+from offpath.bench.fault_verdicts import ERROR, RIGHT, Ended, judged, stood
 from offpath.bench.kit.turns import FAILED
 from offpath.lab import inventory
 from offpath.launch import mpis, stats
 from offpath.places.comparison import LabPlace, LoopbackPlace
+from offpath.telemetry import observation
 
 SERVICE = "offpathd"
 STATS_FILE = "OFFPATH_STATS_FILE"  # each run has its own, by which its services are known
@@ -31,7 +34,29 @@ LOOK_S = 0.01
 LOOK_AFTER_S = 0.5
 LEFT_BEHIND_S = 10.0  # so long after others of their program ranks do not end
 END_PATIENCE_S = 5.0  # for services that end by themselves
+WARNING = re.compile(r"^offpath warn.*", re.MULTILINE)
 ATTEMPTS = 20  # of a kill; each comes too late for a program that has ended
+
+
+def kill(service: int) -> bool:
+    """Whether it was still there."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(service, signal.SIGKILL)
+        return True
+    return False
+
+
+def replace(service: int) -> bool:
+    """Whether another one is in its place now, as by `offpath service restart`; else it ended before."""
+    try:
+        words = Path(f"/proc/{service}/cmdline").read_text().split("\0")
+        socket = words[words.index("--socket-path") + 1]
+        observation.replace(Path(f"/proc/{service}/root{socket}"))  # a node of a lab has a /tmp of its own
+    except (OSError, ValueError, UserError, observation.NoService):
+        if Path(f"/proc/{service}").exists():
+            raise
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -74,8 +99,10 @@ class Kill:
 class Series:
     """A program at a place with one MPI: first without a kill, then with one in each launch."""
 
-    def __init__(self, program: Program, mpi: str, nodes: int, seed: int, patience_s: float, more: Sequence[str] = ()):
+    def __init__(self, program: Program, mpi: str, nodes: int, seed: int, patience_s: float, more: Sequence[str] = (),
+                 strike: Callable[[int], bool] = kill):  # fmt: skip
         self.program, self.mpi, self.seed, self.patience_s = program, mpi, seed, patience_s
+        self.strike = strike
         self.argv = program.command(mpi, nodes, more)
         self.labels = {"mpi": mpi, "nodes": nodes, "program": program.name}
         self.kills = 0
@@ -116,9 +143,12 @@ class Series:
             env = {"OFFPATH_POLICY": self.program.policy, **NOBODY_GIVES_UP, **mark}
             offloaded, patience_s = False, 0.0
             try:
-                with Watch(mark, kill).running() as watch:
+                with Watch(mark, kill, self.strike).running() as watch:
                     result = where.run(self.mpi, self.argv, True, env)
                 ended, offloaded = judged(result, watch.left_behind), stats.offloaded_count(result.stats) > 0
+                said = watch.refused or (WARNING.search(result.stderr or "") or [""])[0]
+                if self.strike is replace and ended.verdict == RIGHT and said:  # nothing was lost
+                    ended = dataclasses.replace(ended, verdict=ERROR, said=said, output=result.stderr)
                 patience_s = END_PATIENCE_S
             except subprocess.TimeoutExpired as error:
                 ended = stood(error)
@@ -128,12 +158,14 @@ class Series:
 
 
 class Watch:
-    """Looks for the services of a run, and kills one of them: (so long after the first one was there, which of them: of
-    all those there are by that time this part of 1)."""
+    """Looks for the services of a run, and strikes one of them: (so long after the first one was there, which of them:
+    of all those there are by that time this part of 1)."""
 
-    def __init__(self, mark: Mapping[str, str], kill: tuple[float, float] | None):
-        self.mark, self.kill = mark, kill
+    def __init__(self, mark: Mapping[str, str], kill: tuple[float, float] | None,
+                 strike: Callable[[int], bool] = kill):  # fmt: skip
+        self.mark, self.kill, self.strike = mark, kill, strike
         self.killed = False
+        self.refused = ""  # why that could not be
         self.left_behind = False  # ranks that had to be ended, as others were gone
         self.began: float | None = None
         self.life_s: float | None = None  # from the first service to the end of the run
@@ -160,9 +192,10 @@ class Watch:
             return
         there, ranks = services(self.mark), self._ranks()
         if there:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(there[int(self.kill[1] * len(there))], signal.SIGKILL)
-                self.killed = True
+            try:
+                self.killed = self.strike(there[int(self.kill[1] * len(there))])
+            except UserError as error:
+                self.killed, self.refused = True, str(error)
         self._end_left_behind(ranks)
 
     def _ranks(self) -> int:

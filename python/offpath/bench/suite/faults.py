@@ -17,6 +17,7 @@ from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_numbers
+from offpath.bench import fault_kills
 from offpath.bench.fault_kills import Kill, Program, Series
 from offpath.bench.fault_verdicts import FINE, VERDICTS, Ended
 from offpath.bench.kit import options, turns
@@ -48,7 +49,7 @@ START_S, RUN_S = 2.0, 2.0  # for the estimate only
 
 
 BENCHMARK = Benchmark([
-    Table("{mpi:mpi}: what became of programs of which a service was killed; waits in s", [
+    Table("{mpi:mpi}: what became of programs of which a service was killed, or replaced; waits in s", [
         ("program", "{program}"), ("nodes", "{nodes}"), ("kills", "{kills_count}"),
         *((verdict, f"{{{verdict}_count}}") for verdict in VERDICTS), ("late", "{late_count}"),
         ("median", "{blackout_median_s:.3f}"), ("99 %", "{blackout_p99_s:.3f}"),
@@ -73,6 +74,9 @@ def faults_command(
     collectives: Annotated[
         Optional[str], typer.Option(help="Those of the program random. Default: all it has.", show_default=False)
     ] = None,
+    restarts: Annotated[
+        bool, typer.Option("--restarts", help="Services are replaced (offpath service restart) instead of killed.")
+    ] = False,
     return_errors: Annotated[
         bool, typer.Option("--return-errors", help="The program random is told of errors, and goes on.")
     ] = False,
@@ -96,11 +100,14 @@ def faults_command(
 
     Verdicts: *right*; *error*, an error of Offpath, and nothing was wrong; *wrong*, wrong results, a
     crash, or an end that nobody explains; *stood*, it did not end. Exit status 1 if any was wrong or stood. The same
-    seed gives the same moments, as far as a program takes as long again.
+    seed gives the same moments, as far as a program takes as long again. With --restarts services are replaced, which
+    no program may notice: a warning counts as an error, and what a program waits longer than *unkilled* is the pause.
 
     Examples:
 
         offpath bench faults --kills 20 --json faults.json
+
+        offpath bench faults --restarts --kills 50 --nodes 1
 
         offpath bench faults --programs random --collectives iallreduce,ibcast --nodes 1 --mpi mpich --seed 7
     """
@@ -119,10 +126,11 @@ def faults_command(
     paths().require_preload_library()
     paths().require_service()
     seed = random.SystemRandom().randrange(1 << 31) if seed is None else seed
+    strike = fault_kills.replace if restarts else fault_kills.kill
     sites, found = [], []
     for count in counts:
         these = [
-            Series(program, kind, count, seed, patience, more.get(program.name, ()))
+            Series(program, kind, count, seed, patience, more.get(program.name, ()), strike)
             for kind in kinds
             for program in chosen
         ]
@@ -133,7 +141,7 @@ def faults_command(
     meta = comparison.base_meta(kinds) | turns.measure(sites, kills, launches * (START_S + RUN_S))
     meta |= {"seed": seed, "node_counts": counts, "ranks": ranks, "rate": rate}
     meta |= {"programs": [program.name for program in chosen]}
-    meta |= {"collectives": collectives, "return_errors": return_errors}
+    meta |= {"collectives": collectives, "return_errors": return_errors, "restarts": restarts}
     measured = [(unkilled, killed) for unkilled, killed in found if killed.launches]
     rows = [row_of(killed.labels, unkilled.launches[0], killed.launches) for unkilled, killed in measured]
     one_by_one = [killed.labels | kill.row for _, killed in found for kill in killed.launches]
