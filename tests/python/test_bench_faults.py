@@ -140,19 +140,20 @@ def test_the_program_is_right_by_itself(mpi, kinds):
 
 
 @pytest.mark.machine
-def test_kills(tmp_path):
+@pytest.mark.parametrize(("more", "verdicts"), [((), (RIGHT, ERROR)), (("--restarts",), (RIGHT,))])
+def test_kills(more, verdicts, tmp_path):
     program("bench", "mpich", "faults")
     if not paths().preload_library.exists():
         pytest.skip("not built")
     out = tmp_path / "out.json"
-    options = ["--programs", "random", "--nodes", "1", "--mpi", "mpich", "--seed", "7", "--kills", "2"]
+    options = ["--programs", "random", "--nodes", "1", "--mpi", "mpich", "--seed", "7", "--kills", "2", *more]
     result = offpath("bench", "faults", *options, "--json", str(out), cwd=tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     written = json.loads(out.read_text())
     (row,) = written["rows"]
     assert row["kills_count"] == 2 == row["right_count"] + row["error_count"] and written["meta"]["seed"] == 7
     assert [each["number"] for each in written["kills"]] == [1, 2]
-    assert all(each["verdict"] in (RIGHT, ERROR) for each in written["kills"])
+    assert all(each["verdict"] in verdicts for each in written["kills"]), written["kills"]
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out.json"]
 
 
