@@ -72,7 +72,8 @@ Replacement::Replacement(int argc, char** argv) {
 Result<int32_t> Replacement::start(const std::string& socket_path, std::span<const uint8_t> token) const {
   if (words_.empty()) return Status::error(OFFPATH_ERR_NO_SERVICE, "the service was started by hand");
   const int timeout_ms = static_cast<int>(Environment::number("OFFPATH_SERVICE_START_TIMEOUT_MS", 10000, 1, 600000));
-  const std::string next = socket_path + ".next";  // no name of a service's socket, until it is one
+  // No name of a service's socket, until it is one; and no longer, as there is a limit.
+  const std::string next = socket_path.substr(0, socket_path.rfind('.')) + ".next";
   unlink(next.c_str());
   const auto process = launch(words_, next, token);
   if (!process.ok()) return process.status();

@@ -14,7 +14,7 @@ from guide_support import GUIDES, Place, blocks, missing_for
 ELSEWHERE = {
     "guide-lab": "test_docs.py", "guide-start": "test_docs.py", "guide-planner": "test_plan.py",
     "guide-openmp": "test_openmp_guide.py", "guide-slurm": "test_slurm.py", "guide-dpu": "test_lab_dpus.py",
-    "guide-torch": "test_lab_torch.py",
+    "guide-torch": "test_lab_torch.py", "guide-administration": "test_service_command.py",
 }  # fmt: skip
 OF_THE_READER = {"guide-petsc": ("petsc_support.py", "-dll_append")}  # a program that is not ours
 # What takes minutes and has tests of its own; what has been done where this runs.
