@@ -76,12 +76,13 @@ offpath_session_t* Successor::await(std::unique_lock<std::mutex>& lock) {
 bool Successor::may_help() const { return !failed_ && (!refused_ || lost_.lost); }
 
 offpath_status_t Successor::look(offpath_session_t** next) {
-  if (!std::exchange(may_leave_, true)) changed_.notify_all();
   if (ready_) *next = next_;
+  if (ready_ && !std::exchange(may_leave_, true))
+    changed_.notify_all();  // not before: a session that is left looks lost
   return ready_ ? OFFPATH_OK : may_help() ? OFFPATH_IN_PROGRESS : OFFPATH_ERR_NO_SERVICE;
 }
 
-bool leaves(const offpath_session_t* session) { return session->leaves(); }
+bool leaves(const offpath_session_t* session) { return session != nullptr && session->leaves(); }
 
 offpath_status_t next_session(offpath_session_t* session, offpath_session_t** next) {
   const base::ErrnoGuard errno_guard;

@@ -203,8 +203,9 @@ void Job::warn_of_loss(const char* meaning) const {
 }
 
 offpath_status_t Job::go_on() {
-  report_lost_service();
+  if (!client::leaves(session())) report_lost_service();
   const offpath_status_t status = member_.go_on(&client::next_session);
+  report_lost_service();  // unless there is another one
   const bool never = status != OFFPATH_OK && status != OFFPATH_IN_PROGRESS && member_.may_go_on();
   if (never && member_.nodes().leads(rank()) && !end_reported_.exchange(true)) {
     say(settings_, LogLevel::warn,
