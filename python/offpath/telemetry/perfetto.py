@@ -48,9 +48,8 @@ def write(run: Run, file: Path, wires: Samples | None = None) -> None:
 
 def load(file: Path) -> Run:
     """What write() has written. Raises UserError for any other file."""
-    ranks = record.load(file)
-    recording = json.loads(file.read_text())["offpath"]
-    run = operations.join(ranks, from_json(recording.get("frames")))
+    recording = record.read(file)
+    run = operations.join(record.of_recording(recording, str(file)), from_json(recording.get("frames")))
     job = recording.get("job")
     if isinstance(job, dict):
         run.job = BatchJob(str(job.get("job_id", "")), str(job.get("job_name", "")))

@@ -88,6 +88,11 @@ def cut_short(ranks: Sequence[Rank]) -> str:
 
 def load(file: Path) -> list[Rank]:
     """The recording in a trace file."""
+    return of_recording(read(file), str(file))
+
+
+def read(file: Path) -> dict:
+    """A trace file's recording as it is written, for of_recording(). The rest of the file, most of it, goes."""
     again = "Give a file of offpath run --trace"
     room.check([file], room.OF_JSON, str(file), f"{_FEWER}, or report where there is more memory")
     try:
@@ -105,10 +110,14 @@ def load(file: Path) -> list[Rank]:
         raise UserError(
             f"{file} has version {recording.get('version')} (only {VERSION} is known). Record the run again."
         )
+    return recording
+
+
+def of_recording(recording: dict, name: str) -> list[Rank]:
     ranks = recording.get("ranks")
     if not isinstance(ranks, list) or not all(isinstance(lines, list) for lines in ranks):
-        raise UserError(f"{file} is damaged (its recording has no ranks). Record the run again.")
-    return _together([_rank(lines, str(file)) for lines in ranks], str(file))
+        raise UserError(f"{name} is damaged (its recording has no ranks). Record the run again.")
+    return _together([_rank(lines, name) for lines in ranks], name)
 
 
 def _together(ranks: list[Rank], name: str) -> list[Rank]:
