@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import time
 import uuid
-import zlib
 from pathlib import Path
 
+import drawn
 import pytest
+from drawn import FULL
 from kinds import ALONE, LONG, SIDE_BY_SIDE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,20 +20,10 @@ PROGRAMS = Path(__file__).parent / "programs"
 LIMIT_S = 120  # for a hang, never reached otherwise
 _counter = itertools.count()
 
-FULL = os.environ.get("OFFPATH_TEST_FULL") == "1"
-
-
-def _seed() -> str:
-    """Another for each change of code, so that every one is tested elsewhere, and the same for the same code."""
-    code = [f"HEAD:{folder}" for folder in ("src", "frontends", "python", "tests")]
-    trees = subprocess.run(["git", "rev-parse", *code], cwd=ROOT, capture_output=True, text=True).stdout
-    return str(zlib.crc32(trees.encode()))
-
-
 # Some random programs hang natively with Open MPI 4.1, so without a wish they are those that are known to end.
-PROGRAM_SEED = int(os.environ.get("OFFPATH_TEST_SEED", 20261121))
-os.environ.setdefault("OFFPATH_TEST_SEED", _seed())  # before workers are started: they read it, too
-SEED = int(os.environ["OFFPATH_TEST_SEED"])
+PROGRAM_SEED = int(os.environ.get(drawn.VARIABLE, 20261121))
+SEED = drawn.seed()
+os.environ[drawn.VARIABLE] = str(SEED)  # before workers are started: they read it, too
 
 # Nodes of a lab have a /tmp of their own, so what their programs are to see is not there.
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")

@@ -26,6 +26,7 @@ LONG = {
     "test_api_ranks", "test_bench_balance", "test_bench_compression", "test_bench_guest", "test_bench_krylov",
     "test_bench_multicast", "test_bench_onesided", "test_bench_worker", "test_conformance", "test_conformance_rma",
     "test_devices", "test_first_commands", "test_lab", "test_lab_dpus", "test_lab_machines", "test_lab_multicast",
-    "test_lab_offload", "test_lab_rdma", "test_lab_run", "test_lab_tasks", "test_lab_trace", "test_middle", "test_minimd", "test_petsc",
-    "test_plan", "test_real_programs", "test_telemetry", "test_top", "test_torch", "test_trace_kept",
+    "test_lab_offload", "test_lab_rdma", "test_lab_run", "test_lab_tasks", "test_lab_trace", "test_middle",
+    "test_minimd", "test_petsc", "test_plan", "test_real_programs", "test_slurm", "test_slurm_dpus",
+    "test_slurm_killed", "test_telemetry", "test_top", "test_torch", "test_trace_kept",
 }  # fmt: skip

@@ -181,8 +181,6 @@ def read(file):
         return b""
 
 
-
-
 @pytest.mark.parametrize(("there", "left_behind"), [([[1, 2], [1]], True), ([[1, 2], [1, 2], []], False)])
 def test_ranks_that_others_have_left_are_ended(there, left_behind, monkeypatch):
     """Two ranks, of which one remains; or both end, and with them the run."""

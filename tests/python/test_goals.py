@@ -279,9 +279,7 @@ def test_compression():
 
 
 def test_plan():
-    rows = [
-        {"mpi": "mpich", "error": error, "right": error < 0.2, "verified": True} for error in (-0.04, 0.01, 0.3)
-    ]
+    rows = [{"mpi": "mpich", "error": error, "right": error < 0.2, "verified": True} for error in (-0.04, 0.01, 0.3)]
     found = bench_plan.BENCHMARK.checks({"meta": {}, "rows": rows})
     assert values(found) == {
         "mpich/plan_median_error_ratio": 0.04, "mpich/plan_worst_error_ratio": 0.3,

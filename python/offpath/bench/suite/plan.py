@@ -79,7 +79,6 @@ BENCHMARK = Benchmark(
 )  # fmt: skip
 
 
-
 app = commands.alone()
 
 
