@@ -92,7 +92,7 @@ docs:  ## Build the documentation site into build/docs: reference from the code,
 figures:  ## Make pictures and tables of the documents anew from docs/figures
 	@.venv/bin/python tools/docs/figures.py
 
-deb:  ## Make a Debian package into build/deb (Debian 12)
+deb:  ## Make a Debian package into build/deb (Debian 12 and 13)
 	@tools/deb
 
 install: build  ## Install under PREFIX (default /usr/local)
