@@ -117,8 +117,8 @@ offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_se
   return OFFPATH_OK;
 }
 
-offpath_status_t offpath_team_create(offpath_session_t* session, const offpath_team_params_t* params,
-                                     offpath_team_t** team, offpath_error_t*) {
+offpath_status_t offpath_team_create_numbered(offpath_session_t* session, const offpath_team_params_t* params,
+                                              const offpath_directory_t*, offpath_team_t** team, offpath_error_t*) {
   if (params->size > fake::kMaxMembers) return OFFPATH_ERR_ARGUMENT;
   auto* made = new offpath_team;
   made->session = session;
