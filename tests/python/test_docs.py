@@ -48,16 +48,24 @@ def of_lab(words: list[str], name: str) -> list[str]:
     return words[:2] + ([name] if words[1] in ("down", "status") else ["--name", name]) + words[2:]
 
 
+LAB_GUIDE = commands(ROOT / "docs" / "guide-lab.md", "./offpath")
+MACHINES_FROM = next(i for i, words in enumerate(LAB_GUIDE) if "--rdma" in words)  # what is left is about them
+
+
 @requires_root
-def test_the_lab_guide_runs(programs):
+@pytest.mark.parametrize(
+    "part", [LAB_GUIDE[:MACHINES_FROM], pytest.param(LAB_GUIDE[MACHINES_FROM:], marks=pytest.mark.nightly)],
+    ids=["nodes", "machines"],
+)  # fmt: skip
+def test_the_lab_guide_runs(part, programs):
     """In its order, with a lab of our own and a real program."""
     name = f"t{uuid.uuid4().hex[:6]}"
+    if "--rdma" in part[0] and not (ROOT / ".machines" / "ready").exists():
+        pytest.skip("needs what tools/setup-machines makes")
     try:
-        for words in commands(ROOT / "docs" / "guide-lab.md", "./offpath"):
+        for words in part:
             if words[1] == "bench":  # takes its time, and has tests of its own
                 continue
-            if "--rdma" in words and not (ROOT / ".machines" / "ready").exists():
-                break  # what is left is about them
             mpi = words[words.index("--mpi") + 1] if "--mpi" in words else None
             words = [str(programs / f"hello_{mpi}") if word == "./my_mpi_program" else word for word in words[1:]]
             result = offpath(*of_lab(words, name))

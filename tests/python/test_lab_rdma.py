@@ -16,6 +16,7 @@ from offpath.lab.plan import STATE_ROOT
 
 pytestmark = [
     requires_root,
+    pytest.mark.nightly,  # without an accelerator two machines take longer than all others together
     pytest.mark.skipif(not (ROOT / ".machines" / "ready").exists(), reason="needs what tools/setup-machines makes"),
 ]
 

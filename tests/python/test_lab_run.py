@@ -18,7 +18,7 @@ pytestmark = requires_root
 
 def at_head(lab, mpi, program, command, folder, **changes):
     """Runs it on the head, with nothing set but what that cluster's MPI needs."""
-    env = os.environ | launchers.native_variables(mpi, False) | native_environment(mpi, False)
+    env = os.environ | launchers.native_variables(mpi, lab.plan, False) | native_environment(mpi, False)
     env |= {"OFFPATH_LAB": lab.name, "OFFPATH_LAB_SHARED": str(program.parent), "OFFPATH_UCX_TLS": "tcp,self"}
     if mpi == mpis.MPICH:
         env |= {"LD_PRELOAD": str(paths().require_yield_library()), "OFFPATH_LAB_YIELD": "0"}
