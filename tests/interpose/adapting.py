@@ -6,12 +6,8 @@ import os
 from setting import FORCED, check, statistics
 
 # On one node the measured rows offload nothing. What is remembered is advice; exploring may cost all it likes.
-ADAPT = {
-    "OFFPATH_POLICY": "",
-    "OFFPATH_MPI_MEMORY": "ialltoall:dpu",
-    "OFFPATH_MPI_ADAPT": "on",
-    "OFFPATH_MPI_ADAPT_PERCENT": "100",
-}
+ADAPT = {"OFFPATH_POLICY": "", "OFFPATH_MPI_MEMORY": "ialltoall:dpu", "OFFPATH_MPI_ADAPT": "on",
+         "OFFPATH_MPI_ADAPT_PERCENT": "100"}
 
 
 def adapted(s, *arguments, ranks=4, alike=("offloaded_count", "native_count", "why"), **changes):
@@ -57,13 +53,8 @@ def adapt_modes(s):
 
 def adapt_preferences(s):
     for mode in ("on", "off"):
-        _, lines = adapted(
-            s,
-            "preferences",
-            OFFPATH_MPI_ADAPT=mode,
-            OFFPATH_MPI_ADAPT_PERCENT="1",
-            OFFPATH_POLICY="ialltoall:dpu" if mode == "off" else "",
-        )
+        _, lines = adapted(s, "preferences", OFFPATH_MPI_ADAPT=mode, OFFPATH_MPI_ADAPT_PERCENT="1",
+                           OFFPATH_POLICY="ialltoall:dpu" if mode == "off" else "")
         # host 10, dpu 20, frozen as the policy has it 10; then dpu 10, host 20, frozen 10
         check(lines[0]["why"]["forced_count"] == 60, str(lines[0]))
         check((lines[0]["native_count"], lines[0]["offloaded_count"]) == (30, 50), str(lines[0]))
@@ -105,13 +96,8 @@ def adapt_unmoved(s):
     """Where nothing could move on what waits for an agreement, there are none. With MPICH a thread does."""
     none_left = f"{s.build}/tests/interpose/libno_threads.so"
     stats = f"{s.folder}/stats.json"
-    other = s.run(
-        [s.program("adapting"), "steady"],
-        2,
-        f"{none_left}:{s.library}",
-        **{**FORCED, **ADAPT},
-        OFFPATH_STATS_FILE=stats,
-    )
+    other = s.run([s.program("adapting"), "steady"], 2, f"{none_left}:{s.library}",
+                  **{**FORCED, **ADAPT}, OFFPATH_STATS_FILE=stats)
     check(other.status == 0 and "WRONG" not in other.out, str(other))
     check(len(other.warnings()) == 1 and "MPI_THREAD_MULTIPLE" in other.err, str(other))
     check(all(line["why"] == {"remembered_count": 100} for line in statistics(stats)), str(statistics(stats)))
@@ -124,11 +110,8 @@ def adapt_named(s):
 
 
 def adapt_bad(s):
-    for name, value in (
-        ("OFFPATH_MPI_ADAPT", "maybe"),
-        ("OFFPATH_MPI_COMM_POLICY", "x=y"),
-        ("OFFPATH_MPI_MEMORY", "ialltoall:dpux"),
-    ):
+    for name, value in (("OFFPATH_MPI_ADAPT", "maybe"), ("OFFPATH_MPI_COMM_POLICY", "x=y"),
+                        ("OFFPATH_MPI_MEMORY", "ialltoall:dpux")):
         other = s.offloaded("adapting", "steady", ranks=2, **{**ADAPT, name: value})
         check(other.status == 0 and len(other.warnings()) == 1 and value in other.err, str(other))
 
@@ -142,18 +125,5 @@ def adapt_lost(s):
         check(not learned_of(lines), str(lines))  # a lost service teaches nothing
 
 
-CASES = (
-    adapt_slow,
-    adapt_modes,
-    adapt_preferences,
-    adapt_freed,
-    adapt_orders,
-    adapt_threads,
-    adapt_ahead,
-    adapt_burst,
-    adapt_held,
-    adapt_unmoved,
-    adapt_named,
-    adapt_bad,
-    adapt_lost,
-)
+CASES = (adapt_slow, adapt_modes, adapt_preferences, adapt_freed, adapt_orders, adapt_threads, adapt_ahead, adapt_burst,
+         adapt_held, adapt_unmoved, adapt_named, adapt_bad, adapt_lost)

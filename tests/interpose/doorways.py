@@ -27,18 +27,8 @@ def many_names(s):
     check(all(line["enabled"] for line in statistics(stats)), "not attached")
 
 
-LARGE = {
-    "ialltoall",
-    "ialltoallv",
-    "ialltoallw",
-    "ibcast",
-    "iallgatherv",
-    "igatherv",
-    "iscatterv",
-    "iallreduce",
-    "ireduce_scatter",
-    "ineighbor_alltoallw",
-}
+LARGE = {"ialltoall", "ialltoallv", "ialltoallw", "ibcast", "iallgatherv", "igatherv", "iscatterv", "iallreduce",
+         "ireduce_scatter", "ineighbor_alltoallw"}
 
 
 def large(s):
@@ -52,10 +42,8 @@ def large(s):
         check(offloaded == LARGE and line["windows"]["offloaded_count"] == 2, str(line))
 
 
-PERSISTENT = re.compile(
-    rb"M(PIX?_(?:Barrier|Bcast|Gatherv?|Scatterv?|Allgatherv?|Alltoall[vw]?|Reduce|Allreduce|"
-    rb"Scan|Exscan|Reduce_scatter(?:_block)?|Neighbor_all(?:gatherv?|toall[vw]?))_init(?:_c)?\0)"
-)
+PERSISTENT = re.compile(rb"M(PIX?_(?:Barrier|Bcast|Gatherv?|Scatterv?|Allgatherv?|Alltoall[vw]?|Reduce|Allreduce|"
+                        rb"Scan|Exscan|Reduce_scatter(?:_block)?|Neighbor_all(?:gatherv?|toall[vw]?))_init(?:_c)?\0)")
 
 
 def library_without_persistent(s):

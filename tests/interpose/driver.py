@@ -72,7 +72,8 @@ def rests(s):
     """On a core that ranks and service share who waits sleeps, in whatever it waits; also without the lab's library."""
     core = str(min(os.sched_getaffinity(0)))
     s.polite = False
-    run = s.run(["taskset", "-c", core, s.program("rests")], 3, s.library, **{**FORCED, "OFFPATH_SERVICE_CORES": core})
+    run = s.run(["taskset", "-c", core, s.program("rests")], 3, s.library,
+                **{**FORCED, "OFFPATH_SERVICE_CORES": core})
     lines = run.out.splitlines()
     check(run.status == 0 and len(lines) == 8 and all(line.endswith(": slept") for line in lines), str(run))
 
@@ -102,12 +103,8 @@ def calls(stats):
     return every[0]
 
 
-FORTRAN_CALLS = {
-    "ialltoall": 2,
-    **dict.fromkeys(
-        ["ibarrier", "ibcast", "iallgatherv", "ireduce", "iallreduce", "ireduce_scatter_block", "iscan"], 1
-    ),
-}
+FORTRAN_CALLS = {"ialltoall": 2, **dict.fromkeys(["ibarrier", "ibcast", "iallgatherv", "ireduce", "iallreduce",
+                                                  "ireduce_scatter_block", "iscan"], 1)}
 
 
 def fortran(s, layer):
@@ -116,25 +113,10 @@ def fortran(s, layer):
     check(found == FORTRAN_CALLS, f"{layer} was not offloaded once each: {found}")
 
 
-COLLECTIVES = [
-    "igather",
-    "igatherv",
-    "iscatter",
-    "iscatterv",
-    "iallgather",
-    "iallgatherv",
-    "ialltoall",
-    "ialltoallv",
-    "ialltoallw",
-    "ibcast",
-    "ireduce",
-    "iallreduce",
-    "ireduce_scatter",
-    "ireduce_scatter_block",
-    "iscan",
-    "iexscan",
-    *[f"ineighbor_{form}" for form in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")],
-]
+COLLECTIVES = ["igather", "igatherv", "iscatter", "iscatterv", "iallgather", "iallgatherv", "ialltoall", "ialltoallv",
+               "ialltoallw", "ibcast", "ireduce", "iallreduce", "ireduce_scatter", "ireduce_scatter_block", "iscan",
+               "iexscan", *[f"ineighbor_{form}" for form in ("allgather", "allgatherv", "alltoall", "alltoallv",
+                                                             "alltoallw")]]
 TWICE = {"igather", "iscatter", "iallgather", "ialltoall", "ireduce", "iallreduce", "iscan"}  # also in place
 BLOCKING = {"ibcast", "iallgather", "iallgatherv", "ialltoall", "ialltoallv", "iallreduce"}
 
@@ -166,14 +148,8 @@ def pairs(s):
     # Not compared: Open MPI 4's own in-place Ialltoallv is wrong with several under way.
     stats = f"{s.folder}/stats.json"
     for ranks, depth in ((2, "16"), (3, "16"), (4, "16"), (4, "2")):
-        other = s.offloaded(
-            "pairs",
-            "persistent",
-            ranks=ranks,
-            OFFPATH_FAKE_DEPTH=depth,
-            OFFPATH_POLICY="*:4K-inf:dpu",
-            OFFPATH_STATS_FILE=stats,
-        )
+        other = s.offloaded("pairs", "persistent", ranks=ranks, OFFPATH_FAKE_DEPTH=depth,
+                            OFFPATH_POLICY="*:4K-inf:dpu", OFFPATH_STATS_FILE=stats)
         check(other.status == 0 and "persistent: ok" in other.out and not other.warnings(), str(other))
         lines = statistics(stats)
         calls_of = [line["collectives"]["ialltoallv"] for line in lines]
@@ -272,34 +248,10 @@ def report_statistics(s):
     other = s.offloaded("exchange", OFFPATH_STATS_FILE=stats)
     lines = statistics(stats)
     counted = {row["name"] for row in words.rows("counters") if row["line"] == "reported"}
-    keys = counted | {
-        "rank",
-        "size",
-        "node",
-        "mpi",
-        "enabled",
-        "reason",
-        "offloaded_count",
-        "native_count",
-        "offloaded_bytes",
-        "completed_count",
-        "failed_count",
-        "moved",
-        "saved_ns",
-        "starved_ns",
-        "wait_ns",
-        "post_ns",
-        "run_ns",
-        "collectives",
-        "windows",
-        "why",
-        "passed",
-        "learned",
-        "messages",
-        "files",
-        "seen",
-        "native_bytes_most",
-    }
+    keys = counted | {"rank", "size", "node", "mpi", "enabled", "reason", "offloaded_count", "native_count",
+                      "offloaded_bytes", "completed_count", "failed_count", "moved", "saved_ns", "starved_ns",
+                      "wait_ns", "post_ns", "run_ns", "collectives", "windows", "why", "passed", "learned",
+                      "messages", "files", "seen", "native_bytes_most"}
     check(other.status == 0 and len(lines) == 4 and {line["rank"] for line in lines} == {0, 1, 2, 3}, str(other))
     for line in lines:
         check(set(line) == keys, f"keys differ: {set(line) ^ keys}")
@@ -359,7 +311,6 @@ def without_mpi(s):
 
 def symbols(s):
     """The doorway needs no MPI; the back ends call none by name (that would come back to the doorway)."""
-
     def read(tool, library):
         return subprocess.run([*tool, f"{s.build}/lib/{library}"], capture_output=True, text=True, check=True).stdout
 

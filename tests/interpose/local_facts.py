@@ -13,26 +13,8 @@ def aliases(s):
     check(all(line["offloaded_count"] == 18 and line["native_count"] == 0 for line in lines), str(lines))
 
 
-LENGTHS = [
-    "500000",
-    "300000",
-    "300000",
-    "500000",
-    "229376",
-    "114688",
-    "114688",
-    "229376",
-    "64",
-    "64",
-    "100",
-    "50",
-    "50",
-    "100",
-    "20",
-    "0",
-    "300000",
-    "300000",
-]
+LENGTHS = ["500000", "300000", "300000", "500000", "229376", "114688", "114688", "229376", "64", "64", "100", "50",
+           "50", "100", "20", "0", "300000", "300000"]
 
 
 def lengths(s):
@@ -41,14 +23,8 @@ def lengths(s):
     if s.kind == "fake":
         raise Skipped("the stand-in does not find it out")
     stats = f"{s.folder}/stats.json"
-    other = s.offloaded(
-        "lengths",
-        *LENGTHS,
-        ranks=3,
-        OFFPATH_STATS_FILE=stats,
-        OFFPATH_MPI_BLOCKING="bcast",
-        OFFPATH_SERVICE_SILENCE_MS="800",
-    )
+    other = s.offloaded("lengths", *LENGTHS, ranks=3, OFFPATH_STATS_FILE=stats, OFFPATH_MPI_BLOCKING="bcast",
+                        OFFPATH_SERVICE_SILENCE_MS="800")
     check(other.status == 0 and not other.warnings(), str(other))
     shorter = "success" if s.mpi == "openmpi" else "other"
     expected = []

@@ -45,9 +45,8 @@ def parted(s):
     for part in ("9:1", "12:0"):
         for kind in ("alltoall", "in_place", "pairs"):
             stats = f"{s.folder}/stats.json"
-            other = s.offloaded(
-                "lost", "idle", kind, OFFPATH_FAKE_PART=part, OFFPATH_SERVICE_SILENCE_MS="700", OFFPATH_STATS_FILE=stats
-            )
+            other = s.offloaded("lost", "idle", kind, OFFPATH_FAKE_PART=part, OFFPATH_SERVICE_SILENCE_MS="700",
+                                OFFPATH_STATS_FILE=stats)
             check(other.status == 0 and "failed 0" in other.out and "after the loss: ok" in other.out, str(other))
             check(len(other.warnings()) == 1 and "heard nothing of" in other.err and "700 ms" in other.err, str(other))
             check(all("700 ms" in line["loss"] for line in statistics(stats)), str(statistics(stats)))
@@ -201,14 +200,8 @@ def lost_freed(s):
 def lost_at_end(s):
     """The same of ranks that are at their end, where the proxies of target regions wait for all."""
     plugin = f"{s.build}/lib/libomptarget.rtl.x86_64.so"
-    other = s.run(
-        [s.program("lost_freed"), "ends"],
-        4,
-        f"{s.library}:{plugin}",
-        **FORCED,
-        OFFPATH_FAKE_LOSE="1:2:1",
-        OFFPATH_MPI_LOSS_TIMEOUT_MS="600000",
-    )
+    other = s.run([s.program("lost_freed"), "ends"], 4, f"{s.library}:{plugin}", **FORCED, OFFPATH_FAKE_LOSE="1:2:1",
+                  OFFPATH_MPI_LOSS_TIMEOUT_MS="600000")
     check(other.status == 0 and all(f"rank {rank} failed 0" in other.out for rank in (2, 3)), str(other))
     check("rank 1 failed 0" not in other.out, str(other))
 
@@ -295,25 +288,6 @@ def lost_random_long(s):
     killed_at_random(s, range(6, 156))
 
 
-CASES = (
-    lost_blocked,
-    lost_unused,
-    lost_again,
-    lost_again_asking,
-    lost_silent,
-    lost_random,
-    lost_random_long,
-    lost_idle,
-    lost_begun,
-    lost_twice,
-    parted,
-    starved,
-    lost_in_place,
-    lost_kinds,
-    lost_pairs,
-    lost_persistent,
-    lost_words,
-    lost_freed,
-    lost_at_end,
-    lost_busy,
-)
+CASES = (lost_blocked, lost_unused, lost_again, lost_again_asking, lost_silent, lost_random, lost_random_long,
+         lost_idle, lost_begun, lost_twice, parted, starved, lost_in_place, lost_kinds, lost_pairs, lost_persistent,
+         lost_words, lost_freed, lost_at_end, lost_busy)

@@ -36,12 +36,8 @@ def arrays(s):
     """Python's own, or that of the checkout, with NumPy."""
     folder = os.path.dirname(os.path.abspath(__file__))
     checkout = os.path.join(folder, "../../.venv/bin/python")
-    pythons = [
-        python
-        for python in (sys.executable, checkout)
-        if os.path.exists(python)
-        and subprocess.run([python, "-c", "import numpy"], capture_output=True, check=False).returncode == 0
-    ]
+    pythons = [python for python in (sys.executable, checkout) if os.path.exists(python)
+               and subprocess.run([python, "-c", "import numpy"], capture_output=True, check=False).returncode == 0]
     if not pythons:
         raise Skipped("Python has no NumPy")
     library = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}[s.mpi]

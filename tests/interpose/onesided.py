@@ -112,12 +112,8 @@ def rma_fortran(s):
 
 
 # What the libraries refuse although it is harmless, or with a class that depends on the call before.
-LENIENT = (
-    "MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL",
-    "MPI_Win_unlock(MPI_PROC_NULL",
-    "MPI_Win_sync",
-    "MPI_Win_flush(2",
-)
+LENIENT = ("MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL", "MPI_Win_unlock(MPI_PROC_NULL", "MPI_Win_sync",
+           "MPI_Win_flush(2")
 
 
 def rma_errors(s):
@@ -142,13 +138,9 @@ def rma_errors(s):
 
 def rma_info(s):
     """The info key of rank 0 counts more than the policy; what is no word of it counts nothing."""
-    for word, policy, offloaded, mixed in (
-        ("dpu", "window:host", True, 0),
-        ("host", "window:dpu", False, 0),
-        ("auto", "window:host", True, 1),
-        ("perhaps", "window:dpu", True, 0),
-        ("", "window:host", False, 0),
-    ):
+    for word, policy, offloaded, mixed in (("dpu", "window:host", True, 0), ("host", "window:dpu", False, 0),
+                                           ("auto", "window:host", True, 1), ("perhaps", "window:dpu", True, 0),
+                                           ("", "window:host", False, 0)):
         stats = f"{s.folder}/stats.json"
         other = s.offloaded("rma_info", word, OFFPATH_POLICY=f"*:dpu,{policy}", OFFPATH_STATS_FILE=stats, **NATIVE)
         check(other.status == 0 and "info: ok" in other.out, str(other))
@@ -231,18 +223,5 @@ def windows_lost_long(s):
     killed_under_windows(s, range(110, 210), True)
 
 
-CASES = (
-    windows_lost,
-    windows_lost_apart,
-    windows_lost_long,
-    rma,
-    rma_ways,
-    rma_atomics,
-    rma_types,
-    accepted,
-    rma_threads,
-    rma_fortran,
-    rma_errors,
-    rma_info,
-    rma_lost,
-)
+CASES = (windows_lost, windows_lost_apart, windows_lost_long,
+         rma, rma_ways, rma_atomics, rma_types, accepted, rma_threads, rma_fortran, rma_errors, rma_info, rma_lost)

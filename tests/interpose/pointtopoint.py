@@ -100,12 +100,8 @@ exec "$@"
 def stopped_and_ended(s, ranks, program, *arguments, ended=None):
     """The service is stopped, so that all messages posted then are under way when it is ended. `ended`: each rank has
     one of its own, and loses it if it is among these."""
-    changes = {
-        **FORCED,
-        "OFFPATH_POLICY": POLICY,
-        "OFFPATH_STATS_FILE": f"{s.folder}/stats.json",
-        "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000",
-    }
+    changes = {**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": f"{s.folder}/stats.json",
+               "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
     if program == "lost_messages":
         changes["UCX_LOG_LEVEL"] = "error"  # about what it leaves unreceived, natively too
     command = [s.program(program), *arguments, s.folder]
@@ -219,23 +215,7 @@ def messages_fortran(s):
         check("messages: ok" in other.out and all_arrived(found) > 0, f"{layer}: {other} {found}")
 
 
-CASES = [
-    messages,
-    messages_calls,
-    messages_large,
-    messages_left,
-    messages_probed,
-    messages_synchronous,
-    messages_queued,
-    messages_overlap,
-    messages_lost,
-    messages_lost_kinds,
-    messages_lost_held,
-    messages_lost_threads,
-    messages_lost_apart,
-    messages_held_apart,
-    messages_random,
-    messages_random_long,
-    messages_solver,
-    messages_fortran,
-]
+CASES = [messages, messages_calls, messages_large, messages_left, messages_probed, messages_synchronous,
+         messages_queued, messages_overlap, messages_lost, messages_lost_kinds, messages_lost_held,
+         messages_lost_threads, messages_lost_apart, messages_held_apart, messages_random, messages_random_long,
+         messages_solver, messages_fortran]

@@ -109,21 +109,8 @@ class Setting:
         if self.mpi == "none":
             arguments = ["env", *[f"{k}={v}" for k, v in changes.items()], *command]
         elif self.mpi == "openmpi":
-            arguments = [
-                "mpirun.openmpi",
-                "--oversubscribe",
-                "--bind-to",
-                "none",
-                "--mca",
-                "mpi_yield_when_idle",
-                "1",
-                "--mca",
-                "orte_abort_on_non_zero_status",
-                "0",
-                *OPENMPI_CURES,
-                "-np",
-                str(ranks),
-            ]
+            arguments = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
+                         "--mca", "orte_abort_on_non_zero_status", "0", *OPENMPI_CURES, "-np", str(ranks)]
             for name, value in changes.items():
                 arguments += ["-x", f"{name}={value}"]
             arguments += command
@@ -135,15 +122,8 @@ class Setting:
         out = open(f"{self.folder}/out", "w")
         err = open(f"{self.folder}/err", "w")
         with out, err:
-            return subprocess.Popen(
-                arguments,
-                stdout=out,
-                stderr=err,
-                stdin=subprocess.DEVNULL,
-                env=base,
-                start_new_session=True,
-                cwd=self.folder,
-            )
+            return subprocess.Popen(arguments, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=base,
+                                    start_new_session=True, cwd=self.folder)
 
     def collect(self, process, seconds=SECONDS):
         try:
@@ -216,10 +196,8 @@ def run_cases(names, cases, new_setting):
 
 
 def same(native, other):
-    check(
-        native.out == other.out and native.status == other.status,
-        f"the preloaded run differs\n=== native: {native}\n=== preloaded: {other}",
-    )
+    check(native.out == other.out and native.status == other.status,
+          f"the preloaded run differs\n=== native: {native}\n=== preloaded: {other}")
 
 
 def statistics(path):
@@ -235,9 +213,7 @@ def compare(setting, name, *arguments, ranks=4, all_native=False, **changes):
     same(native, other)
     check(not other.warnings(), f"unexpected messages: {other}")
     for line in statistics(stats):
-        check(
-            all_native or (line["enabled"] and line["offloaded_count"] > 0 and line["failed_count"] == 0),
-            f"nothing was offloaded: {line}",
-        )
+        check(all_native or (line["enabled"] and line["offloaded_count"] > 0 and line["failed_count"] == 0),
+              f"nothing was offloaded: {line}")
         check(line["completed_count"] == line["offloaded_count"], f"not all completed: {line}")
     return other

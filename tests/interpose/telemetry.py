@@ -14,10 +14,8 @@ LOST = "/nonexistent/folder/rank"
 
 def run(s, variable, path, blind, program="exchange"):
     """Ranks of which `blind` (a shell pattern) cannot reach the file that the variable names."""
-    script = (
-        f"rank=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; case $rank in {blind}) export {variable}={LOST};; esac; "
-        'exec "$0" "$@"'
-    )
+    script = (f'rank=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; case $rank in {blind}) export {variable}={LOST};; esac; '
+              'exec "$0" "$@"')
     command = ["sh", "-c", script, s.program(program)]
     return s.run(command, RANKS, s.library, **{**FORCED, "OFFPATH_LOG": "off", variable: path})
 
@@ -34,11 +32,8 @@ def telemetry_apart(s):
     """No rank waits for ever, and what blind ranks recorded arrives all the same, if anybody can write it."""
     native = s.native("exchange")
     check(native.status == 0, str(native))
-    for variable, blind, expected in (
-        ("OFFPATH_TRACE", "0|3", RANKS),
-        ("OFFPATH_PROFILE", "1|2", RANKS),
-        ("OFFPATH_TRACE", "*", 0),
-    ):
+    for variable, blind, expected in (("OFFPATH_TRACE", "0|3", RANKS), ("OFFPATH_PROFILE", "1|2", RANKS),
+                                      ("OFFPATH_TRACE", "*", 0)):
         same(native, run(s, variable, f"{s.folder}/rank", blind))
         lines = recorded(s)
         check([rank[0]["rank"] for rank in lines] == list(range(expected)), f"{blind} blind: {len(lines)} ranks")

@@ -40,10 +40,8 @@ def check_lines(s, lines):
     served = [line for line in lines if "served" in line]
     at_service = [number for number, line in posts.items() if line.get("path") == "dpu"]
     done = [number for number in at_service if posts[number]["kind"] not in ONE_SIDED or is_something(posts[number])]
-    check(
-        sorted(line["served"] for line in served) == sorted(done),
-        f"served {[line['served'] for line in served]}, posted {done}",
-    )
+    check(sorted(line["served"] for line in served) == sorted(done),
+          f"served {[line['served'] for line in served]}, posted {done}")
     for line in served:
         post = posts[line["served"]]
         check(line["status"] == 0 and line["seen_ns"] >= post["begin_ns"], f"{line} of {post}")
@@ -101,7 +99,8 @@ def trace_sample(s):
 
 CASES = {
     **{
-        f"trace_{form}": lambda s, form=form: trace_forms(s, form) for form in ("nonblocking", "persistent", "blocking")
+        f"trace_{form}": lambda s, form=form: trace_forms(s, form)
+        for form in ("nonblocking", "persistent", "blocking")
     },
     "trace_starts": trace_starts,
     "trace_windows": trace_windows,

@@ -28,7 +28,12 @@ def learned(path="host", turns=1000, host_ns=10, dpu_ns=20, why="adapted"):
 
 
 def rank(**ranges):
-    return {"learned": {f"ialltoall:{sizes.replace('_', '-')}:nodes=2": entry for sizes, entry in ranges.items()}}
+    return {
+        "learned": {
+            f"ialltoall:{sizes.replace('_', '-')}:nodes=2": entry
+            for sizes, entry in ranges.items()
+        }
+    }
 
 
 def built():
@@ -68,14 +73,19 @@ def test_a_later_run_starts_from_it():
 
 def test_a_job_is_known_by_its_program_and_ranks(tmp_path, monkeypatch):
     for mpi in ("openmpi", "mpich"):
-        job = memory.job_of([f"mpirun.{mpi}", "-np", "2", sys.executable, "-u", "x.py", "2"])
+        job = memory.job_of(
+            [f"mpirun.{mpi}", "-np", "2", sys.executable, "-u", "x.py", "2"]
+        )
         assert job.launch == f"mpirun.{mpi} -n 2"
         assert job.program == f"{Path(sys.executable).name} x.py"
     here = memory.job_of(["./solver", "input"])
     assert (here.launch, here.program) == ("", "solver")
     # Another build elsewhere, and other hosts, are the same job; another cluster is not.
     assert memory.job_of([str(tmp_path / "solver")]) == here
-    hosts = [memory.job_of(["srun", "-n4", "-w", host, "sh", "x"]).launch for host in ("a", "b")]
+    hosts = [
+        memory.job_of(["srun", "-n4", "-w", host, "sh", "x"]).launch
+        for host in ("a", "b")
+    ]
     assert hosts == ["srun -n 4", "srun -n 4"]
     assert memory.job_of(["srun", "--ntasks=4", "sh", "x"]).launch == "srun -n 4"
     monkeypatch.setenv("SLURM_NTASKS", "8")
@@ -87,7 +97,9 @@ def test_a_job_is_known_by_its_program_and_ranks(tmp_path, monkeypatch):
 def test_it_is_believed_for_some_months():
     memory.keep(JOB, [rank(**{"1M_2M": learned(), "2M_4M": learned()})])
     with sqlite3.connect(memory.file()) as database:
-        database.execute("UPDATE practice SET seen = datetime('now', '-200 days') WHERE range LIKE '%:1M-2M:%'")
+        database.execute(
+            "UPDATE practice SET seen = datetime('now', '-200 days') WHERE range LIKE '%:1M-2M:%'"
+        )
     database.close()
     built()
     assert memory.rows(JOB) == "ialltoall:2M-4M:nodes=2:host"
@@ -148,7 +160,9 @@ def test_what_holds_no_practices_is_one_line(tmp_path, content):
     )
 
 
-@pytest.mark.parametrize("content", (b"no database at all, but long enough to be looked at" * 40, None))
+@pytest.mark.parametrize(
+    "content", (b"no database at all, but long enough to be looked at" * 40, None)
+)
 def test_a_damaged_or_foreign_database_is_one_line(content, capsys):
     file = memory.file()
     file.parent.mkdir()
@@ -180,7 +194,9 @@ def test_list_and_forget():
     memory.keep(memory.Job(JOB.machine, "other", ""), [rank(**{"1M_2M": learned()})])
     shown = json.loads(offpath("policy", "list", "--json").stdout)
     assert len(shown) == 3
-    assert {"program", "range", "path", "host_ns", "dpu_ns", "turns", "seen"} <= set(shown[0])
+    assert {"program", "range", "path", "host_ns", "dpu_ns", "turns", "seen"} <= set(
+        shown[0]
+    )
     assert "2 forgotten" in offpath("policy", "forget", "/opt/program").stderr
     assert len(memory.practices()) == 1
     assert "1 forgotten" in offpath("policy", "forget").stderr

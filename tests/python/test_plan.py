@@ -293,7 +293,9 @@ def test_compression_is_priced():
     def saved(link: str, codec: str, ratio: float) -> float:
         plain = machine.changed(machine.default(), link=link, dpu_cores=1)
         coded = compressing.changed(plain, codec, ratio)
-        raw, short = (model.bench(each, where, "ialltoall", 4 << 20, model.DPU, 0).pure for each in (plain, coded))
+        raw, short = (
+            model.bench(each, where, "ialltoall", 4 << 20, model.DPU, 0).pure for each in (plain, coded)
+        )
         return 1 - short / raw
 
     assert 0.57 < saved("1gbit", "lz4", 2.5) < 0.61

@@ -40,30 +40,13 @@ class ShmemSetting(Setting):
         base, changes = self.environment(changes)
         if preload:
             changes["LD_PRELOAD"] = preload
-        arguments = [
-            "oshrun",
-            "--oversubscribe",
-            "--bind-to",
-            "none",
-            "--mca",
-            "mpi_yield_when_idle",
-            "1",
-            *CURES,
-            "-np",
-            str(ranks),
-        ]
+        arguments = ["oshrun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", *CURES,
+                     "-np", str(ranks)]
         for name, value in changes.items():
             arguments += ["-x", f"{name}={value}"]
         with open(f"{self.folder}/out", "w") as out, open(f"{self.folder}/err", "w") as err:
-            return subprocess.Popen(
-                [*arguments, *command],
-                stdout=out,
-                stderr=err,
-                stdin=subprocess.DEVNULL,
-                env=base,
-                start_new_session=True,
-                cwd=self.folder,
-            )
+            return subprocess.Popen([*arguments, *command], stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=base,
+                                    start_new_session=True, cwd=self.folder)
 
 
 def offloaded(s, name, *arguments, ranks=2, **changes):
@@ -195,7 +178,6 @@ def stats_file(s):
 
 def symbols(s):
     """Exported is what OpenSHMEM has and nothing else, and no put, get, atomic or wait is forgotten."""
-
     def names(library):
         listing = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
         return set(re.findall(r" [A-Z] (\w+)", listing.stdout))
@@ -204,10 +186,8 @@ def symbols(s):
     native = names(re.search(r"liboshmem\S* => (\S+)", linked)[1])
     ours = names(s.library) - {"sched_yield", "ucp_worker_progress"}  # frontends/idle
     check(not ours - native, f"exports too much: {sorted(ours - native)}")
-    typed = re.compile(
-        r"shmemx?_(ctx_)?(\w+_)?(p|g|i?put\w*|i?get\w*|add|fadd|f?inc|cswap|swap|set|fetch|wait|"
-        r"wait_until|atomic_\w+)$"
-    )
+    typed = re.compile(r"shmemx?_(ctx_)?(\w+_)?(p|g|i?put\w*|i?get\w*|add|fadd|f?inc|cswap|swap|set|fetch|wait|"
+                       r"wait_until|atomic_\w+)$")
     forgotten = {name for name in native if typed.match(name) and "get_name" not in name and "version" not in name}
     check(not forgotten - ours, f"forgotten: {sorted(forgotten - ours)}")
     needed = subprocess.run(["readelf", "-d", s.library], capture_output=True, text=True, check=True).stdout
@@ -226,10 +206,8 @@ CASES = {
     "bad_policy": lambda s: stays_native(s, word="windw", OFFPATH_POLICY="windw:dpu"),
     "no_service": lambda s: stays_native(s, word="could not attach", OFFPATH_SERVICE_PATH="/nonexistent/offpathd"),
     "statistics": stats_file,
-    **{
-        f.__name__: f
-        for f in (moves, atomics, order, computing, random, hybrid, global_exit, killed, service_killed, symbols)
-    },
+    **{f.__name__: f for f in (moves, atomics, order, computing, random, hybrid, global_exit, killed, service_killed,
+                               symbols)},
 }
 
 

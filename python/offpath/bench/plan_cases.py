@@ -85,6 +85,7 @@ class Case:
         """Whether `offpath plan` would say of the measurement what it said before."""
         return predict.verdict_of(self.predicted_gain) == predict.verdict_of(self.measured_gain)
 
+
     def row(self) -> dict:
         return asdict(self) | {
             name: getattr(self, name)

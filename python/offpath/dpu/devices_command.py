@@ -34,17 +34,7 @@ def devices(
         print(json.dumps(rows, indent=1))
         return
     table = Table(
-        "number",
-        "name",
-        "kind",
-        "arch",
-        "cores",
-        "memory",
-        "address",
-        "state",
-        "limits",
-        keys=2,
-        box=None,
+        "number", "name", "kind", "arch", "cores", "memory", "address", "state", "limits", keys=2, box=None,
         pad_edge=False,
     )
     for row in rows:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """NumPy's arrays, kept, grown, sliced and dropped, all to all by MPI_Ialltoall, as Python's MPI modules do it.
 Prints one line of rank 0; the exit status says whether all was right."""
-
 import ctypes
 import os
 import subprocess
@@ -18,10 +17,8 @@ try:  # symbols of Open MPI, numbers of MPICH
         ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(library, name)))
         for name in ("ompi_mpi_comm_world", "ompi_mpi_byte")
     )
-    new_request, no_status, no_info = (
-        ctypes.c_void_p,
-        ctypes.c_void_p(None),
-        ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(library, "ompi_mpi_info_null"))),
+    new_request, no_status, no_info = ctypes.c_void_p, ctypes.c_void_p(None), ctypes.c_void_p(
+        ctypes.addressof(ctypes.c_char.in_dll(library, "ompi_mpi_info_null"))
     )
 except ValueError:
     world, byte, no_info = ctypes.c_int(0x44000000), ctypes.c_int(0x4C00010D), ctypes.c_int(0x1C000000)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """MPI brought in by dlopen with RTLD_LOCAL, as Python's extension modules do; called through the library's own handle
 and through the global scope (where the preloaded library is found)."""
-
 import ctypes
 import glob
 import sys

@@ -112,8 +112,7 @@ def onesided_command(
     peers_asked: Annotated[
         Optional[str],
         typer.Option(
-            "--peers",
-            help=f"What to compare with: host; {compared.THREADS_HELP}. Offpath is always measured.",
+            "--peers", help=f"What to compare with: host; {compared.THREADS_HELP}. Offpath is always measured.",
             show_default=USUAL,
         ),
     ] = None,  # fmt: skip

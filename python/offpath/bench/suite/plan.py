@@ -79,6 +79,7 @@ BENCHMARK = Benchmark(
 )  # fmt: skip
 
 
+
 app = commands.alone()
 
 
