@@ -35,11 +35,14 @@ Directory::Directory(std::span<const Address> addresses) {
 }
 
 // First all tell what is short, then of each worker's processes the first one its address.
-bool Directory::gather(const Exchange& team, const Address& own, Directory* out) {
+bool Directory::gather(const Exchange& team, const Address& own, Directory* out, int* without) {
   Report report{{}, own.bytes};
   std::copy_n(own.data.begin(), report.worker.size(), report.worker.begin());
   std::vector<Report> reports;
   if (!team.gather(report, &reports)) return false;
+  const auto none = std::find_if(reports.begin(), reports.end(), [](const Report& one) { return one.bytes == 0; });
+  *without = none == reports.end() ? -1 : static_cast<int>(none - reports.begin());
+  if (*without >= 0) return true;
   *out = {};
   std::map<std::array<std::byte, 20>, uint32_t> known;
   std::vector<uint8_t> speaks(reports.size());

@@ -20,8 +20,9 @@ class Directory {
   Directory() = default;
   // By process.
   explicit Directory(std::span<const Address> addresses);
-  // This process's is `own`; all of `team` have one. Nothing: the exchange failed. Collective.
-  static bool gather(const Exchange& team, const Address& own, Directory* out);
+  // Of all of `team`. `own`: this process's; without a byte it has none. *without: the first process that has none, then nothing is told;
+  // -1: all have one. False: the exchange failed. Collective.
+  static bool gather(const Exchange& team, const Address& own, Directory* out, int* without);
 
   size_t size() const { return number_of_.size(); }
   bool empty() const { return number_of_.empty(); }

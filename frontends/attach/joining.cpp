@@ -56,6 +56,7 @@ offpath_error_t Membership::attach_itself(const Terms& terms, Address* address) 
     if (error.status != OFFPATH_OK) no_service_ = error.text;
   }
   if (no_service_.empty()) error.status = address_of(session(), address);
+  if (error.status != OFFPATH_OK) address->bytes = 0;
   snprintf(error.text, sizeof(error.text), "%s", no_service_.c_str());
   return error;
 }
@@ -63,20 +64,14 @@ offpath_error_t Membership::attach_itself(const Terms& terms, Address* address) 
 std::string Membership::attach(const Terms& terms, const Exchange& team, Directory* members) {
   Address address;
   const offpath_error_t own = attach_itself(terms, &address);
-  std::vector<offpath_status_t> all;
-  if (!team.gather(own.status, &all)) return team.failure();
-  const auto failed =
-      std::find_if(all.begin(), all.end(), [](offpath_status_t status) { return status != OFFPATH_OK; });
-  if (failed != all.end()) {
-    std::vector<uint8_t> speaks(all.size());
-    speaks[static_cast<size_t>(failed - all.begin())] = 1;
-    offpath_error_t first{};
-    if (!team.gather_some(&own, sizeof(own), speaks, &first)) return team.failure();
-    return std::string(process_) + " " + std::to_string(failed - all.begin()) +
-           " could not attach to its service: " + first.text;
-  }
-  if (!Directory::gather(team, address, members)) return team.failure();
-  return of_one_job(*members) ? "" : kDifferentSecrets;
+  int failed = -1;
+  if (!Directory::gather(team, address, members, &failed)) return team.failure();
+  if (failed < 0) return of_one_job(*members) ? "" : kDifferentSecrets;
+  std::vector<uint8_t> speaks(static_cast<size_t>(team.size()));
+  speaks[static_cast<size_t>(failed)] = 1;
+  offpath_error_t first{};
+  if (!team.gather_some(&own, sizeof(own), speaks, &first)) return team.failure();
+  return std::string(process_) + " " + std::to_string(failed) + " could not attach to its service: " + first.text;
 }
 
 void Membership::rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const {

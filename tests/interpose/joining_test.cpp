@@ -72,16 +72,15 @@ TEST(Joining, AnExchangeThatFailsSaysWhy) {
 TEST(Joining, NodesWithDifferentSecretsStayNative) {
   for (const int rank : {0, 1}) {
     Membership member("rank");
-    // They say where they are, then that all is well, who they are, and then their addresses.
+    // They say where they are, then who serves them, and then their addresses.
     const Scripted job(rank, 2, [](int exchange, std::byte* all, size_t bytes) {
       constexpr uint32_t kBytes = 40;
-      if (exchange == 1) memset(all, 0, 2 * bytes);
-      if (exchange == 2) {
+      if (exchange == 1) {
         memset(all, 0, 2 * bytes);
         all[bytes] = std::byte{1};  // of another worker
         for (const size_t report : {bytes, 2 * bytes}) memcpy(all + report - sizeof(kBytes), &kBytes, sizeof(kBytes));
       }
-      if (exchange == 3) {
+      if (exchange == 2) {
         memset(all, 0, size_t{2} * kBytes);
         all[kBytes] = std::byte{1};  // the second one's name of the job
       }

@@ -65,7 +65,7 @@ Result<fabric::Peer> Endpoint::connect(Bytes address) {
   const std::vector<uint8_t> own = tcp_->address();
   there.itself = std::equal(own.begin(), own.end(), address.begin(), address.end());
   if (!std::exchange(there.known, true) && there.lost)
-    lost_.push_back(found.value());  // it had come by itself, and gone
+    outcomes_.lost(found.value());  // it had come by itself, and gone
   return found;
 }
 
@@ -164,24 +164,11 @@ bool Endpoint::progress() {
   busy |= poll();
   busy |= start_reads();
   for (const fabric::Peer number : std::exchange(broken_, {})) tcp_->give_up(number);
-  return report() || busy;
-}
-
-bool Endpoint::report() {
-  bool any = false;
-  while (!outcomes_.empty() || !lost_.empty()) {
-    any = true;
-    for (const Outcome& outcome : std::exchange(outcomes_, {})) {
-      outcome.is_fetch ? receiver_->on_fetched(outcome.context, outcome.success)
-                       : receiver_->on_sent(outcome.context, outcome.success);
-    }
-    for (const fabric::Peer number : std::exchange(lost_, {})) receiver_->on_peer_lost(number);
-  }
-  return any;
+  return outcomes_.report(*receiver_) || busy;
 }
 
 bool Endpoint::arm() {
-  if (!outcomes_.empty() || !lost_.empty() || !broken_.empty() || !eager_.empty() || !tcp_->arm()) return false;
+  if (!outcomes_.empty() || !broken_.empty() || !eager_.empty() || !tcp_->arm()) return false;
   if (!std::exchange(armed_, true)) ibv_req_notify_cq(completions_.get(), 0);
   return !poll();  // what has come before that wakes nobody
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/fd.hpp"
+#include "fabric/outcomes.hpp"
 #include "fabric/rdma/device.hpp"
 #include "fabric/rdma/rdma_fabric.hpp"
 #include "fabric/rdma/words.hpp"
@@ -83,11 +84,6 @@ class Endpoint final : public Fabric, private Receiver {
     uint64_t context = 0;
     std::vector<uint8_t> bytes;
   };
-  struct Outcome {
-    bool is_fetch;
-    uint64_t context;
-    bool success;
-  };
 
   // Receiver, of TCP
   void on_message(Bytes header, Bytes payload) override;
@@ -102,7 +98,6 @@ class Endpoint final : public Fabric, private Receiver {
   bool offer(fabric::Peer number, Bytes header, Bytes payload, uint64_t context);
   void say(fabric::Peer number, const Word& word);
   uint64_t take_slot(Sending sending);
-  bool report();
 
   // reads.cpp
   void on_offer(const Word& word);
@@ -126,8 +121,8 @@ class Endpoint final : public Fabric, private Receiver {
   std::map<Announced, Announcement> announced_;
   std::map<uint64_t, Read> reads_;  // under way, by number
   std::set<fabric::Peer> eager_;    // they have reads that wait
-  std::vector<Outcome> outcomes_;   // reported from progress(), never from inside another call
-  std::vector<fabric::Peer> lost_, broken_;
+  Outcomes outcomes_;
+  std::vector<fabric::Peer> broken_;
   uint64_t last_id_ = 0;
   bool bounce_busy_ = false, armed_ = false;
   std::vector<uint8_t> bounce_;

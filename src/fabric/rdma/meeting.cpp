@@ -49,11 +49,11 @@ void Endpoint::on_peer_lost(fabric::Peer number) {
   Peer& gone = peer(number);
   gone.lost = true;
   if (gone.pair != nullptr) gone.pair->break_off();
-  for (const auto& [id, offer] : std::exchange(gone.offers, {})) outcomes_.push_back({false, offer.context, false});
+  for (const auto& [id, offer] : std::exchange(gone.offers, {})) outcomes_.sent(offer.context, false);
   gone.offered_bytes = 0;
-  for (const Read& read : std::exchange(gone.waiting, {})) outcomes_.push_back({true, read.context, false});
+  for (const Read& read : std::exchange(gone.waiting, {})) outcomes_.fetched(read.context, false);
   std::erase_if(announced_, [&](const auto& each) { return each.second.peer == number; });
-  if (gone.known) lost_.push_back(number);
+  if (gone.known) outcomes_.lost(number);
 }
 
 }  // namespace offpath::fabric::rdma

@@ -20,7 +20,7 @@ void Endpoint::on_taken(const Word& word) {
   Peer& from = *peers_[word.to];
   const auto found = from.offers.find(word.id);
   if (found == from.offers.end()) return;
-  outcomes_.push_back({false, found->second.context, true});
+  outcomes_.sent(found->second.context, true);
   from.offered_bytes -= found->second.bytes;
   from.offers.erase(found);
 }
@@ -43,7 +43,7 @@ void Endpoint::fetch(Announced handle, void* buffer, size_t bytes, uint64_t cont
   const auto found = announced_.extract(handle);
   if (found.empty() || found.mapped().bytes != bytes) {
     if (!found.empty()) done_with(found.mapped());
-    return outcomes_.push_back({true, context, false});
+    return outcomes_.fetched(context, false);
   }
   const Announcement& what = found.mapped();
   peers_[what.peer]->waiting.push_back(
@@ -124,7 +124,7 @@ void Endpoint::on_read(uint64_t number, bool success) {
     base::log_write(base::LogLevel::warn, "the RDMA connection with peer service %u broke", read.what.peer);
     broken_.push_back(read.what.peer);
   }
-  outcomes_.push_back({true, read.context, success && !from.lost});
+  outcomes_.fetched(read.context, success && !from.lost);
 }
 
 }  // namespace offpath::fabric::rdma

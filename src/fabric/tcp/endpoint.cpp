@@ -68,7 +68,7 @@ Result<fabric::Peer> Endpoint::connect(Bytes address) {
   peer.known = true;
   peer.places = std::move(wanted->places);
   order_by_reach(peer.places, own_.places);
-  if (peer.lost) lost_.push_back(peer.number);  // it had come by itself, and gone
+  if (peer.lost) outcomes_.lost(peer.number);  // it had come by itself, and gone
   if (!peer.lost && peer.id != own_.id) open_link(peer.link(Lane::brief));
   return peer.number;
 }
@@ -84,7 +84,7 @@ void Endpoint::send(fabric::Peer number, Bytes header, Bytes payload, uint64_t c
   Peer& peer = *peers_[number];
   const bool possible = !peer.lost && header.size() <= kMaxHeaderBytes && payload.size() <= kMaxPayloadBytes;
   if (!possible) {
-    if (!payload.empty()) outcomes_.push_back({false, context, false});
+    if (!payload.empty()) outcomes_.sent(context, false);
     return;
   }
   if (peer.id == own_.id) return to_self_.push_back({{header.begin(), header.end()}, payload, context});
@@ -106,7 +106,7 @@ Endpoint::Link* Endpoint::link_of(Announced handle) {
 void Endpoint::fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) {
   Link* const link = link_of(handle);
   const bool good = link != nullptr && bytes == link->bulk.announced_bytes();
-  if (!good) outcomes_.push_back({true, context, false});
+  if (!good) outcomes_.fetched(context, false);
   if (link == nullptr) return;
   good ? link->bulk.fetch(static_cast<uint8_t*>(buffer), context) : link->bulk.drop();
   if (link != reading_) set_ready(*link);
@@ -130,7 +130,7 @@ bool Endpoint::progress() {
   busy |= deliver_to_self();
   busy |= write_links();
   busy |= lose_doomed();
-  busy |= report();
+  busy |= outcomes_.report(*receiver_);
   graveyard_.clear();
   return busy || delivered_;
 }
@@ -144,30 +144,17 @@ bool Endpoint::poll_events(int timeout_ms) {
 
 bool Endpoint::arm() {
   const auto waits = [](const auto& listener) { return listener->somebody_waits && !listener->no_room; };
-  return ready_.empty() && dirty_.empty() && to_self_.empty() && outcomes_.empty() && lost_.empty() &&
-         doomed_.empty() && std::none_of(listeners_.begin(), listeners_.end(), waits);
+  return ready_.empty() && dirty_.empty() && to_self_.empty() && outcomes_.empty() && doomed_.empty() &&
+         std::none_of(listeners_.begin(), listeners_.end(), waits);
 }
 
 bool Endpoint::deliver_to_self() {
   const auto messages = std::exchange(to_self_, {});
   for (const Message& message : messages) {
     receiver_->on_message(message.header, message.payload);
-    if (!message.payload.empty()) outcomes_.push_back({false, message.context, true});
+    if (!message.payload.empty()) outcomes_.sent(message.context, true);
   }
   return !messages.empty();
-}
-
-bool Endpoint::report() {
-  bool any = false;
-  while (!outcomes_.empty() || !lost_.empty()) {
-    any = true;
-    for (const Outcome& outcome : std::exchange(outcomes_, {})) {
-      outcome.is_fetch ? receiver_->on_fetched(outcome.context, outcome.success)
-                       : receiver_->on_sent(outcome.context, outcome.success);
-    }
-    for (const fabric::Peer peer : std::exchange(lost_, {})) receiver_->on_peer_lost(peer);
-  }
-  return any;
 }
 
 void Endpoint::doom(Peer& peer, const char* why, bool unless_bye) { doomed_.push_back({&peer, why, unless_bye}); }
@@ -191,16 +178,16 @@ void Endpoint::lose(Peer& peer, const char* why) {
     bury(std::move(link.attempt));
     link.socket.reset();
     link.readable = false;
-    for (const uint64_t context : link.out.give_up()) outcomes_.push_back({false, context, false});
+    for (const uint64_t context : link.out.give_up()) outcomes_.sent(context, false);
     uint64_t context = 0;
-    if (link.bulk.give_up(context)) outcomes_.push_back({true, context, false});
+    if (link.bulk.give_up(context)) outcomes_.fetched(context, false);
   }
   if (peer.id == own_.id) {
     for (const Message& message : std::exchange(to_self_, {})) {
-      if (!message.payload.empty()) outcomes_.push_back({false, message.context, false});
+      if (!message.payload.empty()) outcomes_.sent(message.context, false);
     }
   }
-  if (peer.known) lost_.push_back(peer.number);
+  if (peer.known) outcomes_.lost(peer.number);
 }
 
 bool Endpoint::is_connecting() const { return ticker_->running; }

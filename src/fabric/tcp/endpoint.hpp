@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/fd.hpp"
+#include "fabric/outcomes.hpp"
 #include "fabric/tcp/incoming.hpp"
 #include "fabric/tcp/outgoing.hpp"
 #include "fabric/tcp/tcp_fabric.hpp"
@@ -86,11 +87,6 @@ class Endpoint final : public Fabric {
     const char* why;
     bool unless_bye;
   };
-  struct Outcome {
-    bool is_fetch;
-    uint64_t context;
-    bool success;
-  };
 
   // endpoint.cpp
   Peer& peer_with(const EndpointId& id);
@@ -100,7 +96,6 @@ class Endpoint final : public Fabric {
   void doom(Peer& peer, const char* why, bool unless_bye = false);
   bool lose_doomed();
   bool deliver_to_self();
-  bool report();
   bool poll_events(int timeout_ms);
   void watch(int fd, Watched& watched, bool known);
   void bury(std::unique_ptr<Watched> watched);
@@ -152,8 +147,7 @@ class Endpoint final : public Fabric {
   std::vector<Link*> dirty_;  // there is something to write, and room
   Link* reading_ = nullptr;
   std::vector<Message> to_self_;
-  std::vector<Outcome> outcomes_;  // reported from progress(), never from inside another call
-  std::vector<fabric::Peer> lost_;
+  Outcomes outcomes_;
   std::vector<Doomed> doomed_;
   std::vector<std::unique_ptr<Watched>> graveyard_;  // epoll may name them until the end of the round
   std::vector<uint8_t> scratch_;

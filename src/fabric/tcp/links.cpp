@@ -34,9 +34,7 @@ class Endpoint::BulkSink final : public BulkIncoming::Sink {
     const Announced handle = static_cast<uint64_t>(link_.peer.number) << 32 | ++link_.peer.announced;
     link_.owner.receiver_->on_announced(frame.header_view(), frame.payload_bytes, handle);
   }
-  void on_fetched(uint64_t context, bool success) override {
-    link_.owner.outcomes_.push_back({true, context, success});
-  }
+  void on_fetched(uint64_t context, bool success) override { link_.owner.outcomes_.fetched(context, success); }
   void on_bye() override { link_.said_bye = true; }
 
  private:
@@ -163,7 +161,7 @@ bool Endpoint::write_links() {
     set_ready(*link);
     if (link->lane == Lane::bulk) doom(link->peer, "its connection broke", true);
   }
-  for (const uint64_t context : sent_) outcomes_.push_back({false, context, true});
+  for (const uint64_t context : sent_) outcomes_.sent(context, true);
   sent_.clear();
   return any;
 }

@@ -44,67 +44,54 @@ class LoopbackNet : public Net {
   LoopbackNetwork network_{99};
 };
 
-class UcxNet : public Net {
+// Of endpoints of one process.
+class ContextNet : public Net {
+ public:
+  std::unique_ptr<Fabric> make() override {
+    auto endpoint = context_->make_endpoint();
+    EXPECT_TRUE(endpoint.ok()) << endpoint.status().text();
+    return std::move(endpoint.value());
+  }
+  void kill(uint32_t, std::unique_ptr<Fabric>& endpoint) override { endpoint.reset(); }
+
+ protected:
+  void open(base::Result<std::unique_ptr<Context>> context) {
+    EXPECT_TRUE(context.ok()) << context.status().text();
+    context_ = std::move(context.value());
+  }
+
+ private:
+  std::unique_ptr<Context> context_;
+};
+
+class UcxNet : public ContextNet {
  public:
   explicit UcxNet(bool rendezvous) {
     rendezvous ? setenv("OFFPATH_UCX_RNDV_THRESH", "64K", 1) : unsetenv("OFFPATH_UCX_RNDV_THRESH");
     set_test_wires();
     setenv("OFFPATH_UCX_KEEPALIVE_INTERVAL", "1s", 1);  // by which the other end of a connection notices
     unsetenv("OFFPATH_FABRIC_SECURITY");
-    auto context = open_ucx({});
-    EXPECT_TRUE(context.ok()) << context.status().text();
-    context_ = std::move(context.value());
+    open(open_ucx({}));
   }
-  std::unique_ptr<Fabric> make() override {
-    auto endpoint = context_->make_endpoint();
-    EXPECT_TRUE(endpoint.ok()) << endpoint.status().text();
-    return std::move(endpoint.value());
-  }
-  void kill(uint32_t, std::unique_ptr<Fabric>& endpoint) override { endpoint.reset(); }
-
- private:
-  std::unique_ptr<Context> context_;
 };
 
-class TcpNet : public Net {
+class TcpNet : public ContextNet {
  public:
   explicit TcpNet(std::string security) {
     std::replace(security.begin(), security.end(), '_', '-');  // which a test's name cannot have
     setenv("OFFPATH_FABRIC_SECURITY", security.c_str(), 1);
     setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
-    auto context = open_tcp({1, 2, 3});
-    EXPECT_TRUE(context.ok()) << context.status().text();
-    context_ = std::move(context.value());
+    open(open_tcp({1, 2, 3}));
   }
-  std::unique_ptr<Fabric> make() override {
-    auto endpoint = context_->make_endpoint();
-    EXPECT_TRUE(endpoint.ok()) << endpoint.status().text();
-    return std::move(endpoint.value());
-  }
-  void kill(uint32_t, std::unique_ptr<Fabric>& endpoint) override { endpoint.reset(); }
-
- private:
-  std::unique_ptr<Context> context_;
 };
 
-class RdmaNet : public Net {
+class RdmaNet : public ContextNet {
  public:
   RdmaNet() {
     unsetenv("OFFPATH_FABRIC_SECURITY");
     setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
-    auto context = open_rdma({1, 2, 3});
-    EXPECT_TRUE(context.ok()) << context.status().text();
-    context_ = std::move(context.value());
+    open(open_rdma({1, 2, 3}));
   }
-  std::unique_ptr<Fabric> make() override {
-    auto endpoint = context_->make_endpoint();
-    EXPECT_TRUE(endpoint.ok()) << endpoint.status().text();
-    return std::move(endpoint.value());
-  }
-  void kill(uint32_t, std::unique_ptr<Fabric>& endpoint) override { endpoint.reset(); }
-
- private:
-  std::unique_ptr<Context> context_;
 };
 
 // Of memory that an RDMA card may use, as that of services is.
