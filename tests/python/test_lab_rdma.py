@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,18 @@ def packets(lab: Lab, node: str) -> int:
     """That its RDMA device has received."""
     words = at(lab, node, "cat", "/sys/class/infiniband/rxe0/ports/1/hw_counters/rcvd_pkts").stdout
     return int(words)
+
+
+def test_a_tree_below_a_folder_that_machines_have_of_their_own(lab_name):
+    with tempfile.TemporaryDirectory(dir="/tmp") as tree:
+        for folder in ("python", "include"):
+            shutil.copytree(ROOT / folder, f"{tree}/{folder}", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "CMakePresets.json", tree)
+        os.symlink(ROOT / ".machines", f"{tree}/.machines")
+        env = {"PYTHONPATH": f"{tree}/python", "OFFPATH_PREFIX": str(ROOT / "build" / "release")}
+        up = [sys.executable, "-m", "offpath", "lab", "up", "--rdma", "--nodes", "1", "--name", lab_name]
+        result = subprocess.run(up, capture_output=True, text=True, timeout=300, cwd=tree, env=os.environ | env)
+        assert result.returncode == 0, result.stderr
 
 
 def test_what_does_not_fit_is_said(lab_name, monkeypatch):
