@@ -349,6 +349,12 @@ offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t timeout_ns);
 typedef void (*offpath_op_told_t)(void* context, offpath_status_t status);
 offpath_status_t offpath_op_notify(offpath_op_t* op, offpath_op_told_t told, void* context);
 
+/* The same for programs with a loop of events: a descriptor that can be read (poll, select, epoll) once the operation has ended.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (NULL) · OFFPATH_ERR_STATE · OFFPATH_ERR_NO_MEMORY (no thread, no descriptor)
+ * Ownership the descriptor is the caller's, who closes it at any time; it does not read from it, nor write to it. The op may be freed
+ *           at once. Never blocks. */
+offpath_status_t offpath_op_fd(offpath_op_t* op, int* descriptor);
+
 /* When things happened to an operation, CLOCK_MONOTONIC in ns; 0: it did not happen. */
 typedef struct offpath_times {
   uint32_t struct_bytes;  /* in: sizeof(offpath_op_times_t) */

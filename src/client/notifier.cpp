@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/notifier.hpp"
 
+#include "base/fd.hpp"
 #include "base/quiet_thread.hpp"
 #include "base/result.hpp"
 #include "client/session.hpp"
 
+#include <fcntl.h>
+#include <sys/eventfd.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <utility>
 
@@ -121,4 +126,22 @@ extern "C" offpath_status_t offpath_op_notify(offpath_op_t* op, offpath_op_told_
     notifier = session.notifier.get();
   }
   return notifier->add(*op, told, context);
+}
+
+extern "C" offpath_status_t offpath_op_fd(offpath_op_t* op, int* descriptor) {
+  if (op == nullptr || descriptor == nullptr) return OFFPATH_ERR_ARGUMENT;
+  offpath::base::ErrnoGuard guard;
+  offpath::base::Fd theirs(eventfd(0, EFD_CLOEXEC));
+  // One of our own: theirs may be closed, and its number be another file's, before the operation ends.
+  offpath::base::Fd ours(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 0));
+  if (!ours.valid()) return OFFPATH_ERR_NO_MEMORY;
+  const auto ended = [](void* context, offpath_status_t) {
+    const offpath::base::Fd fd(static_cast<int>(reinterpret_cast<intptr_t>(context)));
+    eventfd_write(fd.get(), 1);
+  };
+  const offpath_status_t status = offpath_op_notify(op, ended, reinterpret_cast<void*>(intptr_t{ours.get()}));
+  if (status != OFFPATH_OK) return status;
+  ours.release();
+  *descriptor = theirs.release();
+  return OFFPATH_OK;
 }

@@ -2,6 +2,8 @@
 // Being told of the end of operations.
 #include "misbehaving.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 
 #include <atomic>
@@ -60,6 +62,43 @@ TEST(Notify, OnceWhateverHappensToTheHandle) {
     failed.await();
     REQUIRE(failed.status == OFFPATH_ERR_TASK);
     offpath_op_free(op);
+    offpath_session_detach(session);
+  });
+}
+
+bool readable(int descriptor, int timeout_ms) {
+  pollfd watched = {descriptor, POLLIN, 0};
+  return poll(&watched, 1, timeout_ms) == 1;
+}
+
+TEST(Notify, ByADescriptorThatCanBeReadThen) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    Tasks tasks(session);
+    const char for_ever = 'w';
+    offpath_op_t* op = tasks.submit(misbehaving(tasks, for_ever));
+    int descriptor = -1;
+    REQUIRE_STATUS(offpath_op_fd(nullptr, &descriptor), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_op_fd(op, nullptr), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_op_fd(op, &descriptor), OFFPATH_OK);
+    REQUIRE(!readable(descriptor, 0));
+    // What its owner has closed is not written to, whoever has its number now.
+    int closed = -1;
+    REQUIRE_STATUS(offpath_op_fd(op, &closed), OFFPATH_OK);
+    close(closed);
+    int pipe_ends[2];
+    REQUIRE(pipe2(pipe_ends, O_NONBLOCK) == 0);
+    REQUIRE(pipe_ends[0] == closed || pipe_ends[1] == closed);
+    REQUIRE_STATUS(offpath_task_cancel(op), OFFPATH_OK);
+    REQUIRE(readable(descriptor, -1));
+    REQUIRE(!readable(pipe_ends[0], 0));
+    REQUIRE(offpath_op_test(op) != OFFPATH_IN_PROGRESS);
+    close(descriptor);
+    // Of one that has ended already, and without a handle.
+    REQUIRE_STATUS(offpath_op_fd(op, &descriptor), OFFPATH_OK);
+    offpath_op_free(op);
+    REQUIRE(readable(descriptor, 0));
+    close(descriptor);
     offpath_session_detach(session);
   });
 }

@@ -25,7 +25,7 @@ def test_programs_of_the_guide(command, printed, tmp_path):
 
 
 def test_all_programs_are_run():
-    assert len(SHOWN) == 3
+    assert len(SHOWN) == 4
 
 
 def test_the_wheel_has_the_name_that_is_shown():

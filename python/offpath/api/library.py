@@ -37,6 +37,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "offpath_alltoallv": (c_int, [c_void_p] * 7 + [_OUT]),
     "offpath_op_wait": (c_int, [c_void_p, c_uint64]),
     "offpath_op_free": (None, [c_void_p]),
+    "offpath_op_fd": (c_int, [c_void_p, POINTER(c_int)]),
     "offpath_memory_lend": (c_int, [c_void_p, c_uint64, c_uint64, _OUT]),
     "offpath_memory_take_back": (c_int, [c_void_p]),
     "offpath_window_create": (c_int, [c_void_p, POINTER(structs.WindowParams), _OUT, _ERROR]),

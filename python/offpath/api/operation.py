@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import os
 import time
-from ctypes import byref, create_string_buffer, sizeof
+from collections.abc import Generator
+from ctypes import byref, c_int, create_string_buffer, sizeof
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from offpath.api import structs
 from offpath.api.constants import Status
 from offpath.api.failures import StateError, WaitTimeout, failure
-from offpath.api.library import library, quick
+from offpath.api.library import check, library, quick
 
 if TYPE_CHECKING:
     from offpath.api.attachment import Attachment
@@ -35,6 +37,7 @@ class Operation(Generic[Result]):
     """What a non-blocking call returns. Any thread may test it and wait for it; dropping it is allowed at any time.
 
     `with team.iallreduce(x) as op:` waits at the end of the block, unless that was left by an exception.
+    `await team.iallreduce(x)` lets asyncio run others meanwhile.
     """
 
     __slots__ = ("__weakref__", "_handle", "_keep", "_result", "_said", "_session", "_status", "timeout")
@@ -91,12 +94,37 @@ class Operation(Generic[Result]):
         while not self.test():
             left_ns = _SLICE_NS if end is None else min(_SLICE_NS, int((end - time.monotonic()) * 1e9))
             if left_ns <= 0:
-                raise WaitTimeout(
-                    f"not done after {timeout:g} s: {self.describe()}. Wait longer, or see what it waits for."
-                )
+                raise self._too_late(timeout)
             with self._session.in_use:
                 library().offpath_op_wait(self._handle, left_ns)
         return self._result
+
+    def __await__(self) -> Generator[Any, None, Result]:
+        """As wait(), for coroutines of asyncio. One that is cancelled leaves the operation under way."""
+        return self._awaited().__await__()
+
+    async def _awaited(self) -> Result:
+        import asyncio  # most programs have no use for it
+
+        if not self.test():
+            loop, descriptor = asyncio.get_running_loop(), self.descriptor()
+            over = asyncio.Event()
+            loop.add_reader(descriptor, over.set)
+            try:
+                await asyncio.wait_for(over.wait(), self.timeout)
+            except asyncio.TimeoutError:
+                raise self._too_late(self.timeout) from None
+            finally:
+                loop.remove_reader(descriptor)
+                os.close(descriptor)
+        return self.result
+
+    def descriptor(self) -> int:
+        """A new file descriptor that can be read (select, selectors, trio) once it is over. The caller closes it."""
+        out = c_int()
+        with self._session.in_use:
+            check(library().offpath_op_fd(self._handle, byref(out)), "a descriptor for an operation")
+        return out.value
 
     @property
     def result(self) -> Result:
@@ -104,6 +132,9 @@ class Operation(Generic[Result]):
         if not self.test():
             raise StateError(f"there is no result yet ({self.describe()}). Call wait().")
         return self._result
+
+    def _too_late(self, timeout: float | None) -> WaitTimeout:
+        return WaitTimeout(f"not done after {timeout:g} s: {self.describe()}. Wait longer, or see what it waits for.")
 
     def describe(self) -> str:
         """One line for a person: what it is, and which ranks it waits for."""
