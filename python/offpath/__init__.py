@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     )
     from offpath.api.operation import Operation, Times
     from offpath.api.region import region
-    from offpath.api.session import Session, attach, empty, task
+    from offpath.api.saving import Saving
+    from offpath.api.session import Session, attach, empty, save, task
     from offpath.api.task import Task, Unchanged
     from offpath.api.team import Team
     from offpath.api.window import Window
@@ -53,9 +54,11 @@ _WHERE = {
     "Operation": "offpath.api.operation",
     "Times": "offpath.api.operation",
     "region": "offpath.api.region",
+    "Saving": "offpath.api.saving",
     "Session": "offpath.api.session",
     "attach": "offpath.api.session",
     "empty": "offpath.api.session",
+    "save": "offpath.api.session",
     "task": "offpath.api.session",
     "Task": "offpath.api.task",
     "Unchanged": "offpath.api.task",
@@ -69,9 +72,9 @@ _WHERE = {
 __all__ = [
     "AccessError", "ArgumentError", "CancelledError", "DamagedError", "DependenceError", "FolderStore", "LostError",
     "MemoryFaultError", "NoMemoryError", "NoServiceError", "NotStartedError", "OffpathError", "Operation",
-    "PeerLostError", "ServiceLostError", "Session", "ShortError", "StateError", "Store", "Task", "TaskError",
+    "PeerLostError", "Saving", "ServiceLostError", "Session", "ShortError", "StateError", "Store", "Task", "TaskError",
     "TcpStore", "Team", "Times", "TruncatedError", "Unchanged", "WaitTimeout", "Window", "WindowRangeError",
-    "attach", "empty", "init", "region", "task",
+    "attach", "empty", "init", "region", "save", "task",
 ]  # fmt: skip
 
 

@@ -47,6 +47,7 @@ class Attachment:
         self.in_use = _InUse(self)
         self._handles: dict[int, None] = {}
         self._given_up: list[tuple[int, Any]] = []
+        self.savings: dict[Any, None] = {}  # of saving.py, under way
 
     @property
     def closed(self) -> bool:

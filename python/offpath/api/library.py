@@ -50,12 +50,16 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "offpath_task_submit": (c_int, [c_void_p, POINTER(structs.TaskParams), _OUT]),
     "offpath_task_cancel": (c_int, [c_void_p]),
     "offpath_team_after": (c_int, [c_void_p, c_void_p, c_uint32]),
+    "offpath_file_open": (c_int, [c_void_p, c_int, _OUT, _ERROR]),
+    "offpath_file_close": (None, [c_void_p]),
+    "offpath_file_write": (c_int, [c_void_p, POINTER(structs.FileTransfer), _OUT]),
 }
 _QUICK: dict[str, tuple[Any, list[Any]]] = {
     "offpath_op_test": (c_int, [c_void_p]),
     "offpath_op_describe": (None, [c_void_p, c_char_p, c_size_t]),
     "offpath_task_result": (c_int, [c_void_p, POINTER(structs.TaskResult)]),
     "offpath_op_times": (c_int, [c_void_p, POINTER(structs.OpTimes)]),
+    "offpath_file_result": (c_int, [c_void_p, POINTER(structs.FileResult)]),
     "offpath_session_alive": (c_int, [c_void_p]),
     "offpath_session_events": (c_uint32, [c_void_p]),
     "offpath_team_nodes": (c_uint32, [c_void_p]),

@@ -60,15 +60,18 @@ class Operation(Generic[Result]):
                     return False
                 if status != _OK:
                     self._said = self._text()
-                self._finish(status)
+                status = self._finish(status)
+                if status == _OK:
+                    self._said = ""
             self._keep = None
             self._status = status
         if self._status != _OK:
             raise self._failure(self._status)
         return True
 
-    def _finish(self, status: int) -> None:
-        """It is over, and its buffers are still there."""
+    def _finish(self, status: int) -> int:
+        """It is over, and its buffers are still there. The status that counts."""
+        return status
 
     def _failure(self, status: int) -> BaseException:
         return failure(status, self._said)
@@ -121,6 +124,10 @@ class Operation(Generic[Result]):
 
     def descriptor(self) -> int:
         """A new file descriptor that can be read (select, selectors, trio) once it is over. The caller closes it."""
+        if not self._handle:  # it was over at once
+            end, other = os.pipe()
+            os.close(other)
+            return end
         out = c_int()
         with self._session.in_use:
             check(library().offpath_op_fd(self._handle, byref(out)), "a descriptor for an operation")
@@ -168,6 +175,8 @@ class Operation(Generic[Result]):
         return f"<offpath.Operation {self.describe()}>"
 
     def _text(self) -> str:
+        if not self._handle:
+            return "an operation that was over at once"
         text = create_string_buffer(256)
         quick().offpath_op_describe(self._handle, text, len(text))
         return text.value.decode(errors="replace")

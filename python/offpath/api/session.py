@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing
+    from numpy.typing import ArrayLike
 
     from offpath.api.buffers import BufferLike
     from offpath.api.memory import Shape
     from offpath.api.operation import Operation
+    from offpath.api.saving import Path, Saving
     from offpath.api.task import Function, Task, Unchanged
 
 _open: weakref.WeakSet[Session] = weakref.WeakSet()
@@ -91,6 +93,21 @@ class Session(Attachment):
         """An array (of zeros) in memory that the service maps, too. It lives as long as it is used, session or not."""
         return lend(self, shape, dtype)
 
+    def save(self, path: Path, array: ArrayLike) -> Saving:
+        """Has the service write an array to a file of NumPy's format. It must not change before that is done."""
+        from offpath.api import saving
+
+        return saving.save(self, path, array)
+
+    def close(self) -> None:
+        """Detaches, once what is being saved is. Operations under way are abandoned, and their peers fail: close when
+        theirs are done, too."""
+        if self.mine and self.savings:
+            from offpath.api import saving
+
+            saving.look_at_all(self, None)
+        super().close()
+
     def __enter__(self) -> Session:
         return self
 
@@ -140,15 +157,20 @@ def attach(token: bytes, *, cores: str | None = None, node_only: bool = False, n
 
 def empty(shape: Shape, dtype: numpy.typing.DTypeLike = float) -> numpy.typing.NDArray[Any]:
     """session.empty() of the session that this process attached last. Raises StateError where there is none."""
-    return _last().empty(shape, dtype)
+    return last().empty(shape, dtype)
 
 
 def task(function: Function, *arguments: Any, **options: Any) -> Task:
     """session.task() of the session that this process attached last. Raises StateError where there is none."""
-    return _last().task(function, *arguments, **options)
+    return last().task(function, *arguments, **options)
 
 
-def _last() -> Session:
+def save(path: Path, array: ArrayLike) -> Saving:
+    """session.save() of the session that this process attached last. Raises StateError where there is none."""
+    return last().save(path, array)
+
+
+def last() -> Session:
     session = _default[0]() if _default else None
     if session is None or not session.mine:
         raise StateError("this process is not attached (memory and tasks are a session's). Call offpath.init() first.")

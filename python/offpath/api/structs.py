@@ -161,6 +161,26 @@ class TaskResult(ctypes.Structure):
     ]
 
 
+class FileTransfer(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", c_uint32),
+        ("flags", c_uint32),
+        ("memory", Block),
+        ("offset_bytes", c_uint64),
+        ("skip_bytes", c_uint64),
+        ("layouts", c_void_p),
+        ("after", c_void_p),
+        ("layouts_count", c_uint32),
+        ("layout", c_uint32),
+        ("after_count", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class FileResult(ctypes.Structure):
+    _fields_ = [("struct_bytes", c_uint32), ("system_error", c_int32), ("bytes", c_uint64)]
+
+
 # Names in the header, for the test that compares sizes and offsets.
 IN_THE_HEADER: dict[str, type[ctypes.Structure]] = {
     "offpath_error_t": Error,
@@ -176,4 +196,6 @@ IN_THE_HEADER: dict[str, type[ctypes.Structure]] = {
     "offpath_task_range_t": TaskRange,
     "offpath_task_params_t": TaskParams,
     "offpath_task_result_t": TaskResult,
+    "offpath_file_transfer_t": FileTransfer,
+    "offpath_file_result_t": FileResult,
 }

@@ -60,11 +60,12 @@ class Task(Operation[Any]):
         return {"code": out.code, "signal": out.signal, "executor": out.executor, "run_ns": out.run_ns,
                 "text": out.text.decode(errors="replace")}  # fmt: skip
 
-    def _finish(self, status: int) -> None:
+    def _finish(self, status: int) -> int:
         report, self._report = self._report, None
         if report is not None and status in (Status.OK, Status.ERR_TASK):
             self._ending = unpack(report.words())
             self._result = self._ending.value if self._ending is not None else None
+        return status
 
     def _failure(self, status: int) -> BaseException:
         ending = self._ending

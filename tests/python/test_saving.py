@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays and checkpoints that the service writes."""
+
+import asyncio
+import errno
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import offpath
+import pytest
+from api_support import environment  # noqa: F401
+from conftest import requires_root
+from torch_support import run_ranks
+
+
+@pytest.fixture
+def session(environment, monkeypatch):  # noqa: F811
+    for name in ("OFFPATH_SERVICE_SHARE", "OFFPATH_RUNTIME_DIR"):
+        monkeypatch.setenv(name, environment[name])
+    session = offpath.attach(secrets.token_bytes(32), node_only=True)
+    yield session
+    session.close()
+
+
+ARRAYS = {
+    "numbers": np.arange(300_000.0).reshape(300, 1000),
+    "by columns": np.asfortranarray(np.arange(60).reshape(3, 4, 5)),
+    "strided": np.arange(1000)[::3],
+    "one": np.float32(3),
+    "none": np.empty((0, 7)),
+    "fields": np.array([(1, 2.5, b"ab")], dtype=[("a", "i4"), ("b", "f8"), ("c", "S2")]),
+    "many fields": np.zeros(3, dtype=[(f"field number {at}", "i2") for at in range(5000)]),
+    "dates": np.array(["2026-11-27"], dtype="datetime64[D]"),
+    "other order": np.arange(5, dtype=">i4"),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_file_is_as_numpys(name, session, tmp_path):
+    array = ARRAYS[name]
+    before = session.counters()["completed_count"]
+    saving = offpath.save(tmp_path / "ours.npy", array)
+    assert saving.wait() == str(tmp_path / "ours.npy") and saving.done
+    assert (session.counters()["completed_count"] > before) == bool(array.nbytes), "the service wrote nothing"
+    np.save(tmp_path / "theirs.npy", array)
+    assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
+    assert (tmp_path / "ours.npy").stat().st_mode == (tmp_path / "theirs.npy").stat().st_mode
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_the_old_file_stays_until_the_new_one_is_there(session, tmp_path):
+    path, large = tmp_path / "state.npy", 10_000_000
+    offpath.save(path, np.zeros(large)).wait()
+    saving = offpath.save(path, np.ones(large))
+    while not (known := saving.test()):
+        old = np.load(path, mmap_mode="r")
+        assert (len(old), old[-1]) == (large, 0) or saving.test()
+    assert known and (np.load(path) == 1).all()
+
+
+def test_what_nobody_waits_for_is_saved_when_the_session_ends(session, tmp_path):
+    for at in range(20):
+        offpath.save(tmp_path / f"{at}.npy", np.full(10_000, at))
+    session.close()
+    assert all((np.load(tmp_path / f"{at}.npy") == at).all() for at in range(20)) and len(os.listdir(tmp_path)) == 20
+
+
+def test_it_is_awaited(session, tmp_path):
+    async def program():
+        return await asyncio.gather(*(offpath.save(tmp_path / str(at), np.ones(at)) for at in range(5)))
+
+    assert asyncio.run(program()) == [str(tmp_path / str(at)) for at in range(5)]
+
+
+def test_a_lost_service_loses_no_file(session, tmp_path):
+    numbers = np.arange(10_000_000)
+    saving = offpath.save(tmp_path / "a.npy", numbers)
+    os.kill(session.counters()["service_pid"], signal.SIGKILL)
+    saving.wait()
+    offpath.save(tmp_path / "b.npy", numbers).wait()
+    assert all((np.load(tmp_path / name) == numbers).all() for name in ("a.npy", "b.npy"))
+    assert len(os.listdir(tmp_path)) == 2
+
+
+def test_what_cannot_be_a_file_is_refused(session, tmp_path):
+    with pytest.raises(offpath.ArgumentError, match="is no plain file"):
+        offpath.save("/dev/null", np.ones(3))
+    with pytest.raises(offpath.ArgumentError, match="holds Python objects"):
+        offpath.save(tmp_path / "a.npy", np.array([{}]))
+    with pytest.raises(FileNotFoundError, match="nowhere/a.npy"):
+        offpath.save(tmp_path / "nowhere" / "a.npy", np.ones(3))
+    assert os.path.exists("/dev/null") and not os.path.isfile("/dev/null") and not os.listdir(tmp_path)
+
+
+@requires_root
+def test_a_full_disk_is_an_error_and_leaves_the_old_file(session):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=True)
+        try:
+            path = os.path.join(folder, "state.npy")
+            offpath.save(path, np.zeros(10)).wait()
+            with pytest.raises(OSError, match="state.npy") as refused:
+                offpath.save(path, np.ones(1_000_000)).wait()
+            assert refused.value.errno == errno.ENOSPC and (np.load(path) == 0).all()
+            assert os.listdir(folder) == ["state.npy"]
+            offpath.save(path, np.ones(1_000_000))
+            with pytest.warns(RuntimeWarning, match="not saved: .*No space left"):
+                session.close()
+        finally:
+            subprocess.run(["umount", folder], check=True)
+
+
+def test_a_link_stays_one(session, tmp_path):
+    (tmp_path / "latest.npy").symlink_to("first.npy")
+    offpath.save(tmp_path / "latest.npy", np.ones(3)).wait()
+    assert (tmp_path / "latest.npy").is_symlink() and (np.load(tmp_path / "first.npy") == 1).all()
+
+
+def test_a_checkpoint_is_as_torchs_and_its_state_may_change(tmp_path):
+    assert run_ranks("torch_checkpoint.py", 1, str(tmp_path / "checkpoint.pt")) == ["the same\n"]
+
+
+def test_without_a_session_it_says_what_to_do():
+    code = "import offpath; offpath.save('/tmp/never.npy', [1])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "Call offpath.init() first" in done.stderr and not os.path.exists("/tmp/never.npy")
