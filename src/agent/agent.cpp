@@ -98,7 +98,7 @@ size_t Agent::clients_count() const {
 
 // Only once: later another agent may have a socket at that path.
 void Agent::remove_socket() {
-  if (!std::exchange(socket_removed_, true)) unlink(options_.socket_path.c_str());
+  if (!std::exchange(socket_removed_, true)) options_.socket.remove();
 }
 
 void Agent::serve(int listening) {
@@ -170,14 +170,14 @@ bool Agent::may_stand_still() const {
 }
 
 void Agent::be_replaced(Fd asker, base::Result<session::PeerCredentials> credentials, session::AttachRequest request) {
-  if (!options_.replacement || is_replacing_.exchange(true))
-    return refuse(asker, Status::error(OFFPATH_ERR_STATE, "it is being replaced already"));
+  if (!options_.replacement || leaves_ || is_replaced_ || is_replacing_.exchange(true))
+    return refuse(asker, Status::error(OFFPATH_ERR_STATE, "%s", session::kIsReplaced));
   if (replacing_.joinable()) replacing_.join();
   const auto clients = static_cast<uint32_t>(clients_count());
   replacing_ =
       base::quiet_thread([this, asker = std::move(asker), credentials = std::move(credentials), request, clients] {
         is_replaced_ = session::replace(*options_.replacement, asker, credentials, request, clients,
-                                        options_.socket_path, options_.token);
+                                        options_.socket.path(), options_.token);
         is_replacing_ = false;
         const uint64_t one = 1;
         [[maybe_unused]] const ssize_t written = write(alarm_.get(), &one, sizeof(one));

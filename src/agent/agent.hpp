@@ -26,7 +26,7 @@ namespace offpath::agent {
 
 struct AgentOptions {
   std::string dpus;                         // OFFPATH_DPU
-  std::string socket_path;                  // removed at the end
+  session::OwnSocketName socket;            // removed at the end
   uint8_t token[OFFPATH_TOKEN_BYTES] = {};  // of clients
   fabric::JobKey key{};                     // of services; those on DPUs have it as their token
   int start_timeout_ms = 10000;             // of all DPUs together

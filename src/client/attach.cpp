@@ -98,8 +98,10 @@ Status attach(offpath_session& session, const offpath_attach_params_t& params, c
   local::SocketFile& file = session.socket_file;
   for (int attempt = 0; attempt < 3; ++attempt) {
     Fd started;
-    auto socket = reach(folder.value(), params, deadline, started);
+    // Before it is reached, as another service may take its place, and path, meanwhile.
     file = local::SocketFile(local::socket_path(folder.value(), params.job_token));
+    auto socket = reach(folder.value(), params, deadline, started);
+    if (started.valid()) file = local::SocketFile(file.path());
     Status status = socket.status();
     if (status.ok()) status = greet(session, std::move(socket.value()), params, deadline);
     if (status.code() == OFFPATH_ERR_SERVICE_LOST) continue;

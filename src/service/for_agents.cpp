@@ -63,12 +63,13 @@ void leave_standard_streams() {
   if (fork() != 0) _exit(0);
   signal(SIGCHLD, SIG_DFL);
   prctl(PR_SET_DUMPABLE, 0);  // it has been told the token
+  const session::OwnSocketName socket(listening, socket_path);
   const pid_t service = fork();
   if (service == 0) become_service(listening, token, words);
   leave_standard_streams();
   close_range(STDERR_FILENO + 1, ~0U, 0);
   base::log_open(base::Environment::text("OFFPATH_SERVICE_LOG").c_str(), base::LogLevel::info);
-  if (service > 0) guard(service, socket_path);
+  if (service > 0) guard(service, socket);
   _exit(0);
 }
 

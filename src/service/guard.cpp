@@ -16,7 +16,7 @@
 
 namespace offpath::service {
 
-void guard(pid_t service, const std::string& socket_path) {
+void guard(pid_t service, const session::OwnSocketName& socket) {
   prctl(PR_SET_NAME, "offpath-guard");  // who lists services counts none twice
   const uint64_t limit_ns = base::silence_limit_ns();
   const uint64_t interval_ns = base::Silence::interval_ns(limit_ns);
@@ -36,7 +36,7 @@ void guard(pid_t service, const std::string& socket_path) {
     if (stillness.look(base::clock_ns(), false) == base::Silence::Verdict::silent) {
       base::log_write(base::LogLevel::warn, "the service %d was stopped by a signal, did not go on and is ended",
                       service);
-      unlink(socket_path.c_str());  // while it lives nobody else has one of that name
+      socket.remove();
       kill(service, SIGKILL);
     }
     nanosleep(&nap, nullptr);

@@ -3,13 +3,13 @@
 // lose only the link; a service that a signal has stopped would stay there with all it holds.
 #pragma once
 
-#include <sys/types.h>
+#include "session/link.hpp"
 
-#include <string>
+#include <sys/types.h>
 
 namespace offpath::service {
 
 // Blocks until that child has ended. One that stays stopped for the limit of silence is ended, and its socket is gone.
-void guard(pid_t service, const std::string& socket_path);
+void guard(pid_t service, const session::OwnSocketName& socket);
 
 }  // namespace offpath::service

@@ -170,24 +170,24 @@ int serve_as_agent(const offpath::service::ServiceOptions& service, int listenin
     [[maybe_unused]] const Status bound = offpath::service::bind_this_thread(cores);  // the agent's says what is wrong
     offpath::service::ask_for_short_slices();
   };
-  options.socket_path = service.socket_path;
+  options.socket = service.socket;
   options.replacement = service.replacement;
   options.start_timeout_ms = start_timeout_ms() * 3 / 4;  // so that there is time to say why not
   std::copy(std::begin(service.token), std::end(service.token), options.token);
   options.key = service.key;
-  const std::string socket_path = options.socket_path;
+  const offpath::session::OwnSocketName socket = options.socket;
   offpath::agent::Agent agent(std::move(options));
   if (status.ok()) status = offpath::service::bind_this_thread(service.cores);
   if (status.ok()) status = agent.start();
   if (!status.ok()) {
     offpath::base::log_write(offpath::base::LogLevel::error, "%s", status.text());
     offpath::session::refuse_all(listening, status);
-    unlink(socket_path.c_str());
+    socket.remove();
     return 1;
   }
   offpath::service::ask_for_short_slices();
   leave_signals_to_the_program();  // not before: the commands that were run would, too
-  remove_abandoned_folders_beside(socket_path);
+  remove_abandoned_folders_beside(socket.path());
   agent.serve(listening);
   return 0;
 }
@@ -218,7 +218,7 @@ int main(int argc, char** argv) {
   int listening = -1;
   int token_fd = -1;
   bool devices = false, is_agent = false, for_agents = false;
-  std::string address, key_file;
+  std::string address, key_file, socket_path;
   offpath::service::DeviceServiceOptions device_options;
   bool probed = false;
   std::string dpu;
@@ -228,7 +228,7 @@ int main(int argc, char** argv) {
   app.version("offpathd " OFFPATH_VERSION);
   app.number("--listen-fd", listening, 0, INT_MAX, "descriptor of a listening Unix socket (SOCK_SEQPACKET)");
   app.number("--token-fd", token_fd, 0, INT_MAX, "descriptor to read the job's token from");
-  app.text("--socket-path", options.socket_path, "path of that socket; removed at the end");
+  app.text("--socket-path", socket_path, "path of that socket; removed at the end");
   app.text("--cores", options.cores, "cores for the workers, and one helper per core left, e.g. 2,3 or 4-7");
   app.flag("--share", options.shares_cores, "these cores also run the application: never spin");
   app.flag("--devices", devices, "start executors for target regions, instead of moving communication");
@@ -296,9 +296,10 @@ int main(int argc, char** argv) {
     if (token_fd >= 0) close(token_fd);
     device_options.cores = options.cores;
     device_options.shares_cores = options.shares_cores;
-    device_options.socket_path = options.socket_path;
+    device_options.socket_path = socket_path;
     return serve_devices(std::move(device_options), listening, address, key_file);
   }
+  options.socket = offpath::session::OwnSocketName(listening, socket_path);
   leave_signals_to_the_program();
   raise_descriptor_limit();
   if (for_agents) return print_for_agents(options, status);
@@ -310,17 +311,17 @@ int main(int argc, char** argv) {
           device_options.executor.empty());  // ssh to a DPU, or a container's starter, may be setuid programs
   if (is_agent) return serve_as_agent(options, listening, status);
 
-  const std::string socket_path = options.socket_path;
+  const offpath::session::OwnSocketName socket = options.socket;
   offpath::service::Service service(std::move(options));
   if (status.ok()) status = service.start();
   if (!status.ok()) {
     fprintf(stderr, "offpathd: %s\n", status.text());
     offpath::base::log_write(offpath::base::LogLevel::error, "%s", status.text());
     offpath::session::refuse_all(listening, status);
-    if (!socket_path.empty()) unlink(socket_path.c_str());
+    socket.remove();
     return 1;
   }
-  remove_abandoned_folders_beside(socket_path);
+  remove_abandoned_folders_beside(socket.path());
   service.serve(listening);
   return 0;
 }

@@ -276,8 +276,9 @@ void Service::be_replaced(const Fd& asker, const Result<session::PeerCredentials
                           const session::AttachRequest& request) {
   if (!options_.replacement)
     return refuse(asker, Status::error(OFFPATH_ERR_NO_SERVICE, "the service was started by hand"));
+  if (leaves_) return refuse(asker, Status::error(OFFPATH_ERR_STATE, "%s", session::kIsReplaced));
   if (doors_count_ > 0) return let_agents_go(asker, credentials, request);
-  if (!session::replace(*options_.replacement, asker, credentials, request, client_count_, options_.socket_path,
+  if (!session::replace(*options_.replacement, asker, credentials, request, client_count_, options_.socket.path(),
                         options_.token))
     return;
   leaves_ = true;
@@ -316,7 +317,7 @@ void Service::wake() {
 
 // Once: at that path there may be another service's later.
 void Service::remove_socket() {
-  if (!socket_removed_.exchange(true)) unlink(options_.socket_path.c_str());
+  if (!socket_removed_.exchange(true)) options_.socket.remove();
 }
 
 void Service::send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) {

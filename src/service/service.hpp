@@ -31,7 +31,7 @@ struct ServiceOptions {
   Balancer::Mode balance = Balancer::Mode::on;
   Tasks::Options tasks;                             // executors 0: as many as there are spare cores, at least one
   std::string fabric;                               // its name; empty: the usual one
-  std::string socket_path;                          // removed at the end
+  session::OwnSocketName socket;                    // removed at the end
   uint8_t token[OFFPATH_TOKEN_BYTES] = {};          // of clients
   fabric::JobKey key{};                             // of services
   std::optional<session::Replacement> replacement;  // nothing: none can take its place

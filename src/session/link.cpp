@@ -179,6 +179,26 @@ void SocketFile::remove() const {
   if (lock.ok() && same_as(SocketFile(path_))) unlink(path_.c_str());
 }
 
+OwnSocketName::OwnSocketName(int listening, std::string path) : path_(std::move(path)) {
+  sockaddr_un address{};
+  socklen_t length = sizeof(address) - 1;
+  if (getsockname(listening, reinterpret_cast<sockaddr*>(&address), &length) != 0) return;
+  made_at_ = address.sun_path;
+  struct stat info {};
+  if (lstat(made_at_.c_str(), &info) != 0) return;
+  device_ = info.st_dev;
+  inode_ = info.st_ino;
+}
+
+void OwnSocketName::remove() const {
+  for (const std::string* name : {&path_, &made_at_}) {
+    struct stat info {};
+    const bool is_own = inode_ != 0 && lstat(name->c_str(), &info) == 0 && S_ISSOCK(info.st_mode) &&
+                        info.st_dev == device_ && info.st_ino == inode_;
+    if (is_own) unlink(name->c_str());
+  }
+}
+
 Result<PeerCredentials> peer_credentials(int socket) {
   ucred credentials{};
   socklen_t length = sizeof(credentials);

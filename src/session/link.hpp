@@ -112,6 +112,22 @@ class SocketFile {
   uint64_t inode_ = 0;  // 0: none
   int64_t born_s_ = 0, born_ns_ = 0;
 };
+
+// The name of a listening socket that this process serves. It was made there, or is to be moved there once it answers
+// (replacement.hpp). While it is under way, or if whoever was to move it is lost, another one's socket is at that path.
+class OwnSocketName {
+ public:
+  OwnSocketName() = default;
+  OwnSocketName(int listening, std::string path);
+  const std::string& path() const { return path_; }
+  // Wherever it is; nobody else's.
+  void remove() const;
+
+ private:
+  std::string path_, made_at_;
+  uint64_t device_ = 0, inode_ = 0;  // 0: none
+};
+
 base::Result<PeerCredentials> peer_credentials(int socket);
 
 // One message, with at most one descriptor. send never raises SIGPIPE. receive: empty Fd when none came; errors when

@@ -14,6 +14,8 @@
 
 namespace offpath::session {
 
+inline constexpr const char* kIsReplaced = "it is being replaced, or another one is in its place already";
+
 class Replacement {
  public:
   // What this process is. Before its file can be replaced: then nobody knows any more where that was.
@@ -28,6 +30,7 @@ class Replacement {
 };
 
 // Answers who has asked for it. Whether the place was given away: then to mark the clients' segments, and not to remove the socket.
+// Not again: that at the path is the other one's from then on, whose clients it would not know of.
 bool replace(const Replacement& replacement, const base::Fd& asker, const base::Result<PeerCredentials>& credentials,
              const AttachRequest& request, uint32_t clients, const std::string& socket_path,
              std::span<const uint8_t> token);

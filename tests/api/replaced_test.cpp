@@ -10,18 +10,40 @@
 namespace offpath::testing {
 namespace {
 
-// The process that is in the place of the service at the socket now.
-pid_t replace(const Process& p) {
-  const auto socket = session::connect_to(session::socket_path(p.folder, p.shared.token));
+base::Fd connect(const Process& p) {
+  auto socket = session::connect_to(session::socket_path(p.folder, p.shared.token));
   REQUIRE(socket.ok());
+  return std::move(socket.value());
+}
+
+session::AttachReply ask(const base::Fd& socket) {
   session::AttachRequest request{};
   request.version = session::kLinkVersion;
   request.kind = static_cast<uint32_t>(session::RequestKind::replace);
-  REQUIRE(session::send_message(socket->get(), &request, sizeof(request)).ok());
+  REQUIRE(session::send_message(socket.get(), &request, sizeof(request)).ok());
   session::AttachReply reply{};
-  REQUIRE(session::receive_message(socket->get(), &reply, sizeof(reply), kPatienceSeconds * 1000).ok());
+  REQUIRE(session::receive_message(socket.get(), &reply, sizeof(reply), kPatienceSeconds * 1000).ok());
+  return reply;
+}
+
+// The process that is in the place of the service at the socket now.
+pid_t replace(const Process& p) {
+  const session::AttachReply reply = ask(connect(p));
   if (reply.status != OFFPATH_OK) fail_process(__FILE__, __LINE__, reply.text);
   return reply.process;
+}
+
+// Both have come before the first one is answered. The service that is in the place by then would not hear of a third one.
+TEST(Replaced, OnceOnly) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* const session = p.attach();
+    const base::Fd first = connect(p), second = connect(p);
+    const session::AttachReply replaced = ask(first), refused = ask(second);
+    REQUIRE(replaced.status == OFFPATH_OK && refused.status == OFFPATH_ERR_STATE);
+    offpath_session_t* const other = p.attach();
+    REQUIRE(service_of(other) == replaced.process);
+    for (offpath_session_t* each : {session, other}) offpath_session_detach(each);
+  });
 }
 
 // A task that the old service is at stays there, and so does what comes after it, until it has ended; others do not wait for it.

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath service restart`, as the administrators' guide has it, under a job and where it cannot work."""
 
+import contextlib
 import os
 import re
 import shlex
+import socket
+import subprocess
 
 import pytest
 from conftest import ROOT, assert_one_line_error, eventually, offpath
+from offpath.base.paths import paths
 from test_top import folder, late, ranks_of, running  # noqa: F401
 
 GUIDE = (ROOT / "docs" / "guide-administration.md").read_text()
@@ -37,3 +41,23 @@ def test_where_nothing_runs(folder):  # noqa: F811
     assert_one_line_error(restart(), "no offloaded job of yours runs on this node", status=1)
     assert_one_line_error(restart("12345"), "no job '12345'", status=1)
     assert_one_line_error(offpath("service", "stop"), "stop")
+
+
+def test_one_that_cannot_start_leaves_the_socket_of_the_one_that_runs(tmp_path):
+    """It was to be moved there once it answers; whoever was to do that may be lost."""
+    path, made_at = tmp_path / "job.sock", tmp_path / "job.next"
+    token, token_written = os.pipe()
+    os.write(token_written, bytes(16))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other, contextlib.closing(
+        socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ) as own:
+        for each, name in ((other, path), (own, made_at)):
+            each.bind(str(name))
+            each.listen()
+        words = ["--listen-fd", str(own.fileno()), "--token-fd", str(token), "--socket-path", str(path)]
+        environment = {**os.environ, "OFFPATH_SERVICE_LOG": str(tmp_path / "none" / "log")}
+        ended = subprocess.run(
+            [paths().service, *words], pass_fds=(own.fileno(), token), env=environment, stderr=subprocess.DEVNULL
+        )
+    os.close(token_written), os.close(token)
+    assert ended.returncode == 1 and path.exists() and not made_at.exists()

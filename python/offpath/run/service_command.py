@@ -45,6 +45,8 @@ def restart(
                 _replace(each)
             except UserError as error:
                 failures.append(str(error))
+            except observation.NoService:
+                failures.append(f"job {each.name} has ended meanwhile. Nothing is left to be replaced.")
     for failure in failures[:-1]:
         console.fail(failure)
     if failures:
