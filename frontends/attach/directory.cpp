@@ -9,8 +9,9 @@
 namespace offpath::attach {
 namespace {
 
-// The beginning of an address tells workers apart: the name of the service, and the worker's number
-// (src/session/member_address.hpp).
+// An address (src/session/member_address.hpp) begins with the name of the service and the worker's number, which tell workers apart.
+// Behind that and a length is where other services reach it, if they can.
+constexpr uint32_t kServiceBytes = 16, kUnreachableBytes = 24;
 struct Report {
   std::array<std::byte, 20> worker;
   uint32_t bytes;
@@ -54,6 +55,15 @@ bool Directory::gather(const Exchange& team, const Address& own, Directory* out,
   }
   out->table_.resize(known.size() * out->stride_);
   return team.gather_some(own.data.data(), out->stride_, speaks, out->table_.data());
+}
+
+bool Directory::is_whole() const {
+  if (stride_ > kUnreachableBytes) return true;
+  const auto service_of = [this](uint32_t number) { return address(number).first(std::min(stride_, kServiceBytes)); };
+  for (uint32_t number = 1; number < addresses_count(); ++number) {
+    if (!std::ranges::equal(service_of(number), service_of(0))) return false;
+  }
+  return true;
 }
 
 Directory Directory::of(std::span<const int> processes) const {

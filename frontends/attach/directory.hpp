@@ -26,6 +26,9 @@ class Directory {
 
   size_t size() const { return number_of_.size(); }
   bool empty() const { return number_of_.empty(); }
+  // All processes can reach each other: services of one node that have no network address are one service. While a service is
+  // replaced, processes may be at the one before and at the next one. The same on all that have the same directory.
+  bool is_whole() const;
   // Of some of its processes, in that order.
   Directory of(std::span<const int> processes) const;
 

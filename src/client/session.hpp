@@ -267,6 +267,7 @@ struct offpath_session {
   std::atomic<bool> is_succeeded{false};                  // something may still end
   bool tried_successor = false;
   bool tasks_have_moved = false;  // to the successor, though the service lives
+  uint32_t stays = 0;             // client/next_session.hpp
   offpath_attach_params_t params{};
   std::string service_cores;                  // that params names
   offpath::client::waits::Noted noted_waits;  // inside MPI

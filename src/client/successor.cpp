@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t kNapNs = 100'000'000;                 // then it looks whether the service lives
 constexpr std::chrono::milliseconds kUntilItHasOne{10};  // a successor, as tasks of the next session are looked at
 constexpr std::chrono::milliseconds kLook{20}, kSeldom{1000};  // at a service that leaves
+constexpr int kLooks = 100;                                    // then it takes long
 constexpr uint64_t kMinuteNs = 60'000'000'000;
 constexpr size_t kMostLosses = 3;  // a minute
 
@@ -91,6 +92,18 @@ offpath_status_t next_session(offpath_session_t* session, offpath_session_t** ne
   return session->has_successor() ? session->successor->look(next) : OFFPATH_ERR_NO_SERVICE;
 }
 
+void stay(offpath_session_t* session) {
+  if (session == nullptr || !session->mine()) return;
+  std::lock_guard lock(session->mutex);
+  ++session->stays;
+}
+
+void need_not_stay(offpath_session_t* session) {
+  if (session == nullptr || !session->mine()) return;
+  std::lock_guard lock(session->mutex);
+  --session->stays;
+}
+
 void Successor::run() {
   std::unique_lock lock(lost_.mutex);
   const bool attached = attach(lock) || attach_after_loss(lock);
@@ -117,7 +130,9 @@ void Successor::run() {
 void Successor::sleep(std::unique_lock<std::mutex>& lock, uint32_t seen) {
   if (stopping_) return;
   if (under_way_.empty()) {
-    lost_.lost ? changed_.wait(lock) : static_cast<void>(changed_.wait_for(lock, may_leave_ ? kLook : kSeldom));
+    const bool soon = may_leave_ && looks_ < kLooks;
+    if (soon) ++looks_;
+    lost_.lost ? changed_.wait(lock) : static_cast<void>(changed_.wait_for(lock, soon ? kLook : kSeldom));
     return;
   }
   const bool looks_back = !lost_.lost || !waiting_.empty();

@@ -4,7 +4,7 @@
 // made them makes others in the next one.
 //
 // It is the same for a service that leaves, as another one is in its place: tasks that are submitted from then on go on there, and
-// what the session has at the old one stays and ends there. Once there is nothing, and its owner makes nothing there any more, the session leaves it, and is as one whose
+// what the session has at the old one stays and ends there. Once there is nothing, nobody stays (next_session.hpp) and its owner makes nothing there any more, the session leaves it, and is as one whose
 // service is lost. If there is no next session, all stays as it is until that service is lost.
 //
 // A task that may have begun is only begun again if that is harmless: not where it may be begun once only, or changes memory.
@@ -66,7 +66,8 @@ class Successor {
   std::condition_variable changed_;
   bool ready_ = false, failed_ = false, stopping_ = false;
   bool refused_ = false;    // there is none as long as its service lives
-  bool may_leave_ = false;  // nothing is made in the session any more
+  bool may_leave_ = false;  // nothing is made in the session any more, but by who stays
+  int looks_ = 0;           // since then whether it can
   offpath_session_t* next_ = nullptr;
   std::map<const offpath_function*, offpath_function_t*> functions_;
   std::vector<offpath_op*> waiting_;

@@ -78,7 +78,7 @@ bool offpath_session::new_tasks_go_on() {
 
 bool offpath_session::is_empty() const {
   const bool has_file = std::find(file_numbers.begin(), file_numbers.end(), true) != file_numbers.end();
-  return teams.empty() && windows.empty() && !has_file && outstanding == 0 && queue.empty();
+  return stays == 0 && teams.empty() && windows.empty() && !has_file && outstanding == 0 && queue.empty();
 }
 
 namespace {

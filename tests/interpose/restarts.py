@@ -5,6 +5,7 @@ import contextlib
 import glob
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -17,6 +18,8 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "
 from offpath.base.errors import UserError  # noqa: E402
 from offpath.telemetry import observation  # noqa: E402
 
+SETTLED_S = 0.5  # then those that look have gone on as far as they can
+SOON_S = 4.0  # a loss that is found by waiting takes ten
 MESSAGES = {"OFFPATH_POLICY": "*:dpu,send:2K-inf:dpu"}
 
 
@@ -119,6 +122,51 @@ def restarted_refused(s):
     check(not other.err and all("loss" not in line for line in lines), str(other))
 
 
+def restarted_in_steps(s, story, ranks, act):
+    """Of restart_steps: what `act` does at each of its two moments is not noticed, and nobody waits for long."""
+    stats = f"{s.folder}/stats.json"
+    changes = {**FORCED, "OFFPATH_STATS_FILE": stats}
+    process = s.launch([s.program("restart_steps"), s.folder, story], ranks, changes, s.library)
+    try:
+        for moment in range(2):
+            wait_for(f"{s.folder}/ready-{moment}")
+            act(moment)
+            open(f"{s.folder}/go-{moment}", "w").close()
+        other = s.collect(process)
+    finally:
+        end_group(process)
+    right = other.status == 0 and "wrong" not in other.out and not other.err
+    check(right and float(re.search(r"longest (.*)", other.out)[1]) < SOON_S, str(other))
+    for line in statistics(stats):
+        collective = line["collectives"]["iallreduce"]
+        check("loss" not in line and collective["native_count"] == 0, str(line))
+
+
+def restarted_twice(s):
+    """The ranks of a node say that they are at two services, one of which was replaced. They go to the last one."""
+
+    def act(moment):
+        if moment == 1:
+            time.sleep(SETTLED_S)
+        before = s.service_pids()
+        check(restart(s) not in before, "another one is there")
+        if moment == 0:
+            time.sleep(SETTLED_S)
+
+    restarted_in_steps(s, "twice", 2, act)
+
+
+def restarted_unused(s):
+    """A rank that has moved on does what another one begins at the old service, where it has never used that."""
+
+    def act(moment):
+        if moment == 0:
+            restart(s)
+            time.sleep(SETTLED_S)
+
+    restarted_in_steps(s, "unused", 3, act)
+
+
 def killed_around(s, seeds, of_the_old, **changes):
     """One of the two services is killed at some moment of the change. What was lost may be said, once."""
     for seed in seeds:
@@ -174,5 +222,5 @@ def restarted_random(s):
         wait_until(lambda: not s.service_pids(), "the services end")
 
 
-CASES = (restarted, restarted_random, restarted_messages, restarted_ends, restarted_refused, restarted_old_killed,
-         restarted_new_killed, restarted_killed_long)
+CASES = (restarted, restarted_twice, restarted_unused, restarted_random, restarted_messages, restarted_ends,
+         restarted_refused, restarted_old_killed, restarted_new_killed, restarted_killed_long)

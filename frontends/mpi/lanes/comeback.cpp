@@ -36,7 +36,7 @@ void Comeback::say(offpath_session_t* session, const offpath_session_t* before, 
   own_.is_somewhere = is_somewhere ? 1 : 0;
   own_.next = next;
   own_.is_elsewhere = session != before ? 1 : 0;
-  session_ = session;
+  stay_ = client::Stay(session);
   note(own_, seat_.rank);
   said_ = true;
   say_to_all(own_, seat_, tag_);

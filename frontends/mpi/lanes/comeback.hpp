@@ -12,6 +12,7 @@
 #pragma once
 
 #include "attach/directory.hpp"
+#include "client/next_session.hpp"
 #include "mpi/lanes/tags.hpp"
 #include "mpi/lanes/words.hpp"
 
@@ -49,7 +50,7 @@ class Comeback {
   uint64_t next() const { return decided() ? largest_next_ : own_.next; }
   // Once decided: of all ranks; and this one's session.
   attach::Directory directory() const { return attach::Directory(addresses_); }
-  offpath_session_t* session() const { return session_; }
+  offpath_session_t* session() const { return stay_.session(); }
 
  private:
   struct Where {
@@ -68,7 +69,7 @@ class Comeback {
   int heard_count_ = 0;
   uint64_t largest_next_ = 0;
   Where own_;
-  offpath_session_t* session_ = nullptr;
+  client::Stay stay_;
   std::vector<attach::Address> addresses_;
   std::optional<Clock::time_point> since_;  // it could have been said
 };

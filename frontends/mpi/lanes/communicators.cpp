@@ -73,26 +73,45 @@ bool has_service() {
   return status == OFFPATH_OK;
 }
 
-// Where all members' sessions are now; empty: that failed. A service may leave while some wait here for others, who come from the next
-// one already: then all say it again, as two services of a node may not reach each other. Collective.
-attach::Directory gather_directory(MPI_Comm comm, int size, offpath_session_t** session) {
+// This rank's session from now on, which stays at its service; without one where there is none.
+client::Stay find_session() {
+  while (has_service()) {
+    client::Stay found(job.session());
+    if (offpath_session_alive(found.session()) != 0) return found;
+  }
+  return client::Stay();
+}
+
+// Where all members' sessions are now; nothing: that failed, or they cannot reach each other. A service may leave while some wait
+// here for others, who come from the next one already: then all say it again. All know the same, so they end together. Collective.
+std::optional<attach::Directory> gather_directory(MPI_Comm comm, int size, client::Stay* stay) {
+  enum : uint8_t { kStays, kGoesOn, kCannotGoOn };
   struct Place {
     attach::Address address;
-    bool is_left;
+    uint8_t does;
   };
   std::vector<Place> all(static_cast<size_t>(size));
   constexpr int kBytes = sizeof(Place);
-  do {
+  const auto any = [&all](uint8_t does) {
+    return std::any_of(all.begin(), all.end(), [does](const Place& place) { return place.does == does; });
+  };
+  for (Waiter waiter;; waiter.pause()) {
     Place own{};
     const offpath_status_t status = job.go_on();
-    own.is_left = status == OFFPATH_IN_PROGRESS || (status == OFFPATH_OK && job.session() != *session);
-    attach::address_of(*session, &own.address);
+    const bool is_left = status == OFFPATH_IN_PROGRESS || (status == OFFPATH_OK && job.session() != stay->session());
+    own.does = is_left ? kGoesOn : status != OFFPATH_OK || client::leaves(stay->session()) ? kCannotGoOn : kStays;
+    attach::address_of(stay->session(), &own.address);
     if (native.Allgather(&own, kBytes, MPI_BYTE, all.data(), kBytes, MPI_BYTE, comm) != MPI_SUCCESS) return {};
-    if (own.is_left && has_service()) *session = job.session();
-  } while (std::any_of(all.begin(), all.end(), [](const Place& place) { return place.is_left; }));
-  std::vector<attach::Address> addresses;
-  for (const Place& place : all) addresses.push_back(place.address);
-  return attach::Directory(addresses);
+    if (!any(kGoesOn)) {
+      std::vector<attach::Address> addresses;
+      for (const Place& place : all) addresses.push_back(place.address);
+      attach::Directory found(addresses);
+      if (found.is_whole()) return found;
+      if (any(kCannotGoOn)) return {};
+    }
+    if (!is_left) continue;  // who is where it was may not have heard yet that its service leaves
+    if (client::Stay found = find_session(); found.session() != nullptr) *stay = std::move(found);
+  }
 }
 
 // One more team would leave the application too few context ids. Said once.
@@ -177,19 +196,22 @@ std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
   Assembly made;
   native.Comm_rank(comm, &made.rank);
   native.Comm_size(comm, &made.size);
-  const bool has = has_service();
-  offpath_session_t* session = job.session();
-  const auto agreed = agree(comm, made.rank, able && has && has_room(made.rank));
+  client::Stay stay = find_session();
+  const auto agreed = agree(comm, made.rank, able && stay.session() != nullptr && has_room(made.rank));
   if (!agreed) return std::nullopt;
   const Group group(comm);
   made.neighborhood = Neighborhood::read(comm);
   // A context id is found by all ranks together, so all have it or none.
   made.shadow = make_shadow(comm, group.get(), made.neighborhood.get());
   if (made.shadow == MPI_COMM_NULL) return std::nullopt;
-  attach::Directory directory;
-  if (agreed->has_gone_on) directory = gather_directory(made.shadow, made.size, &session);
+  std::optional<attach::Directory> directory{std::in_place};
+  if (agreed->has_gone_on) directory = gather_directory(made.shadow, made.size, &stay);
+  if (!directory) {
+    native.Comm_free(&made.shadow);
+    return std::nullopt;
+  }
   made.service = std::make_unique<ServiceTeam>(agreed->id, made.rank, world_ranks(group.get(), made.size),
-                                               std::move(directory), session);
+                                               std::move(*directory), stay.session());
   return made;
 }
 

@@ -166,7 +166,7 @@ void Lane::advance() {
   // Listening also keeps native progress going for everybody else's sake.
   const bool looks_for_turns = ++rounds_ % kRoundsPerLook == 0;
   const bool looks = shares_ > 0 || phase_ != Phase::offloading || looks_for_turns;
-  if (looks && service_->broken()) begin_cut();
+  if (looks && is_broken()) begin_cut();
   leave();
   if (looks) respond(looks_for_turns);
   take_deferred();
@@ -185,7 +185,7 @@ void Lane::advance() {
 void Lane::step(PostedCall& operation) {
   switch (operation.state) {
     case PostedState::queued:
-      if (waits_for_next(operation.sequence) || (phase_ == Phase::offloading && service_->is_left())) break;
+      if (waits_for_next(operation.sequence)) break;
       if (phase_ == Phase::offloading && may_issue_) try_post(operation);
       if (is_agreed() || phase_ == Phase::dead) {
         operation.status = OFFPATH_ERR_NOT_STARTED;

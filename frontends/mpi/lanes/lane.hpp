@@ -120,6 +120,8 @@ class Lane {
   void reissue(PostedCall& operation);
   Failure own_failure() const { return own_lost_ ? Failure::service_lost : Failure::peer_lost; }
   void begin_cut();
+  // Its team is, or a process is lost that has not said yet that it has gone on: its team here may never hear of it.
+  bool is_broken() const;
   // lane_turn.cpp: to the next team.
   void leave();
   void come_back();
@@ -171,6 +173,7 @@ class Lane {
     int others = 0;     // ranks that have gone on
     bool over = false;
   };
+  bool looks_often_ = false;  // on the way to the next team; nobody waits for one that was never used
   bool past_is_over() const { return past_ == nullptr || past_->over; }
   uint64_t turns_ = 0;
   std::unique_ptr<Turn> turn_;

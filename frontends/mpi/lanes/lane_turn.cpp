@@ -17,8 +17,10 @@ constexpr uint8_t kWord = 1;
 
 uint64_t Lane::turning_point() const {
   if (phase_ == Phase::settled) return turn_->cut.next();
+  if (phase_ != Phase::offloading) return UINT64_MAX;
+  if (service_->is_split()) return service_sequence_;
   const Comeback& comeback = turn_->comeback;
-  return phase_ == Phase::offloading && comeback.said() ? comeback.next() : UINT64_MAX;
+  return comeback.said() ? comeback.next() : UINT64_MAX;
 }
 
 // This rank's service leaves: it says so of itself.
@@ -43,21 +45,20 @@ void Lane::say_where() {
     const bool nobody_has_lost_its = stays && turn_->cut.heard().own_lost == 0;
     if (nobody_has_lost_its && !comeback.may_stay()) return;
   } else if (now == nullptr) {
-    if (service_->is_left()) begin_cut();  // else that is seen elsewhere
-    return;
+    return;  // it is lost, which is seen elsewhere
   } else if (stays && !turn_->begun()) {
     return;  // there is none but the one that leaves
   } else if (!all_are_ready()) {
     return;
   }
-  if (!has_lost && !stays) service_->open();  // what others have been asked for before this rank still goes there
   comeback.say(now, service_->session(), next_sequence_);
 }
 
 // Whoever says where it is holds back from then on. So that this is short, all attach before.
 bool Lane::all_are_ready() {
   if (!std::exchange(turn_->said_ready, true)) {
-    offloader.look_at_lanes_often(true);
+    looks_often_ = in_use();
+    if (looks_often_) offloader.look_at_lanes_often(true);
     say_to_all(kWord, Seat{shadow_, rank_, size_}, loss_tag(turns_, kReady));
   }
   hear_ready();
@@ -69,7 +70,8 @@ void Lane::hear_ready() {
 }
 
 void Lane::stop_turning() {
-  if (std::exchange(turn_->said_ready, false)) offloader.look_at_lanes_often(false);
+  turn_->said_ready = false;
+  if (std::exchange(looks_often_, false)) offloader.look_at_lanes_often(false);
 }
 
 void Lane::come_back() {

@@ -2,7 +2,6 @@
 #include "mpi/lanes/service_team.hpp"
 
 #include "base/silence.hpp"
-#include "client/next_session.hpp"
 #include "mpi/job/job.hpp"
 
 #include <algorithm>
@@ -11,7 +10,12 @@ namespace offpath::mpi {
 
 ServiceTeam::ServiceTeam(const Id& id, int rank, std::vector<int> members, attach::Directory directory,
                          offpath_session_t* session)
-    : id_(id), rank_(rank), members_(std::move(members)), directory_(std::move(directory)), session_(session) {
+    : id_(id),
+      rank_(rank),
+      members_(std::move(members)),
+      directory_(std::move(directory)),
+      is_split_(!directory_.is_whole()),
+      stay_(session) {
   count_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -40,7 +44,7 @@ offpath_team_t* ServiceTeam::open() {
   offpath_team_t* made = nullptr;
   offpath_error_t error{};
   const char* const compress = compress_.empty() ? nullptr : compress_.c_str();
-  if (attach::create_team(session_, id_, rank_, directory, &made, &error, compress) != OFFPATH_OK) {
+  if (attach::create_team(session(), id_, rank_, directory, &made, &error, compress) != OFFPATH_OK) {
     say(job.settings(), LogLevel::info, "a communicator of %zu ranks goes native: %s", members_.size(), error.text);
     return nullptr;
   }
@@ -48,11 +52,11 @@ offpath_team_t* ServiceTeam::open() {
   return made;
 }
 
-bool ServiceTeam::leaves() const { return client::leaves(session_); }
+bool ServiceTeam::leaves() const { return client::leaves(session()); }
 
 bool ServiceTeam::broken() const {
   const offpath_team_t* const lane = get();
-  return lane == nullptr ? !alive() : offpath_team_broken(lane) != 0;
+  return is_split_ || (lane == nullptr ? !alive() : offpath_team_broken(lane) != 0);
 }
 
 std::vector<uint8_t> ServiceTeam::losses() const {

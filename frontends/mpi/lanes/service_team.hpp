@@ -7,6 +7,7 @@
 
 #include "attach/directory.hpp"
 #include "attach/loss.hpp"
+#include "client/next_session.hpp"
 
 #include <offpath/offpath.h>
 
@@ -24,7 +25,7 @@ class ServiceTeam {
   using Id = std::array<uint8_t, OFFPATH_TEAM_ID_BYTES>;
 
   // `members`: ranks in MPI_COMM_WORLD, the same on all; `rank`: which of them this is. `directory`: theirs; empty: as at
-  // the beginning. `session`: this rank's, which is in it.
+  // the beginning. `session`: this rank's, which is in it, and stays at its service as long as this needs it.
   ServiceTeam(const Id& id, int rank, std::vector<int> members, attach::Directory directory,
               offpath_session_t* session);
   ~ServiceTeam();
@@ -43,14 +44,14 @@ class ServiceTeam {
   std::unique_ptr<ServiceTeam> next(attach::Directory directory, offpath_session_t* session) const;
   // Makes it if it is not there yet. nullptr: it cannot be made. May throw bad_alloc.
   offpath_team_t* open();
-  offpath_session_t* session() const { return session_; }
-  // This rank's service lives, or nothing of this team is there.
-  bool alive() const { return offpath_session_alive(session_) != 0 || is_left(); }
-  // It was never made, and this rank's session has left its service for another one: only the next team can be made.
-  bool is_left() const { return get() == nullptr && leaves() && offpath_session_alive(session_) == 0; }
+  offpath_session_t* session() const { return stay_.session(); }
+  // This rank's service lives.
+  bool alive() const { return offpath_session_alive(session()) != 0; }
+  // Its members cannot all reach each other, as services were replaced meanwhile: only the next team can be made. The same on all.
+  bool is_split() const { return is_split_; }
   // This rank's service serves only what it has. A load.
   bool leaves() const;
-  // One of its services is known to be lost.
+  // One of its services is known to be lost, or it is split.
   bool broken() const;
   // A member whose service this rank's has lost, if any.
   attach::Parting parting() const;
@@ -70,7 +71,8 @@ class ServiceTeam {
   int rank_;
   std::vector<int> members_;
   attach::Directory directory_;
-  offpath_session_t* session_;
+  bool is_split_;
+  client::Stay stay_;
   std::string compress_;  // empty: as the job says
   std::atomic<offpath_team_t*> lane_{nullptr};
 };

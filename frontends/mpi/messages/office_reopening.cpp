@@ -50,8 +50,12 @@ void Office::open_again() {
   }
   staging_bytes_.store(0, std::memory_order_relaxed);
   own_opened_ = {};
-  const bool made = open_own(comeback_->session(), comeback_->directory(), &own_opened_.table);
-  cannot_open_ = !made && offpath_session_alive(session_) != 0;  // else that is the next loss
+  const attach::Directory directory = comeback_->directory();
+  // Else services were replaced meanwhile, which all know: the one after this is to be opened.
+  const bool is_whole = directory.is_whole();
+  session_ = comeback_->session();
+  const bool made = is_whole && open_own(session_, directory, &own_opened_.table);
+  cannot_open_ = is_whole && !made && offpath_session_alive(session_) != 0;  // else that is the next loss
 }
 
 void Office::take_opened() {

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A program whose services are replaced while its ranks do this or that. Arguments: a folder, the story. It leaves "ready-<n>" when the
+ * n-th moment has come, and goes on once "go-<n>" is there. It says the longest wait of its exchanges. */
+#include "check.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char* folder;
+static int rank, wrong;
+static double longest;
+
+static const char* path_of(const char* name, int number) {
+  static char path[4096];
+  snprintf(path, sizeof(path), "%s/%s-%d", folder, name, number);
+  return path;
+}
+
+static int may_go(int number) { return access(path_of("go", number), F_OK) == 0; }
+static void tell(int number) { fclose(fopen(path_of("ready", number), "w")); }
+
+/* Without MPI, or with it: then it answers others. */
+static void compute_until(int number) {
+  while (!may_go(number)) usleep(1000);
+}
+static void look_until(int number) {
+  for (int found; !may_go(number); usleep(1000))
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+}
+
+static void exchange(MPI_Comm comm, int count) {
+  int own, size, sum;
+  MPI_Comm_rank(comm, &own);
+  MPI_Comm_size(comm, &size);
+  for (int i = 0; i < count; ++i) {
+    const int mine = own + i;
+    MPI_Request request;
+    const double begin = MPI_Wtime();
+    MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const double took = MPI_Wtime() - begin;
+    if (took > longest) longest = took;
+    wrong += sum != size * (size - 1) / 2 + size * i;
+  }
+}
+
+/* Of one service to the next one and the one after that: rank 1 is ready for the first change before the second, and says where it is
+ * after that; rank 0 in between. */
+static void twice(void) {
+  exchange(MPI_COMM_WORLD, 3);
+  if (rank == 0) tell(0);
+  rank == 0 ? compute_until(0) : look_until(0);
+  if (rank == 0) tell(1);
+  rank == 0 ? look_until(1) : compute_until(1);
+  exchange(MPI_COMM_WORLD, 3);
+}
+
+/* Rank 1 has moved on, and has nothing at the old service but a communicator that nobody has used; rank 0 has something there, with a
+ * rank that computes. They use it only then. */
+static void unused(void) {
+  MPI_Comm with_two, first, second;
+  int go;
+  MPI_Comm_split(MPI_COMM_WORLD, rank == 1 ? MPI_UNDEFINED : 0, rank, &with_two);
+  MPI_Comm_split(MPI_COMM_WORLD, rank == 2 ? MPI_UNDEFINED : 0, rank, &first);
+  MPI_Comm_split(MPI_COMM_WORLD, rank == 2 ? MPI_UNDEFINED : 0, rank, &second);
+  if (rank != 1) exchange(with_two, 3);
+  if (rank == 2) compute_until(1);
+  if (rank != 2) {
+    if (rank == 0) tell(0);
+    do {
+      exchange(first, 10);
+      usleep(1000);
+      go = may_go(0);
+      MPI_Bcast(&go, 1, MPI_INT, 0, first);
+    } while (!go);
+    exchange(second, 3);
+    MPI_Comm_free(&first);
+    MPI_Comm_free(&second);
+    if (rank == 0) tell(1);
+    look_until(1);
+  }
+  if (rank != 1) {
+    exchange(with_two, 3);
+    MPI_Comm_free(&with_two);
+  }
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  folder = argv[1];
+  strcmp(argv[2], "twice") == 0 ? twice() : unused();
+  double most;
+  MPI_Reduce(&longest, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  if (rank == 0) printf("longest %.3f\n", most);
+  report("after the restarts", wrong == 0);
+  return finish();
+}
