@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench_support import mpirun, program
-from conftest import ROOT, assert_one_line_error, offpath
+from conftest import ROOT, assert_one_line_error, eventually, offpath
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.processes import Completed
@@ -110,6 +110,12 @@ def test_kills_that_come_too_late_are_repeated():
         FakeRuns([(Ended(RIGHT), False)] * fault_kills.ATTEMPTS).killed(None)
     with pytest.raises(UserError, match="wrong without a kill"):
         FakeRuns([(Ended(WRONG), False)]).killed(None)
+
+
+def test_a_service_that_has_ended_is_not_replaced():
+    with subprocess.Popen(["true"]) as ended:
+        eventually(lambda: "State:\tZ" in Path(f"/proc/{ended.pid}/status").read_text())
+        assert not fault_kills.replace(ended.pid)
 
 
 def test_bad_arguments_are_one_line(tmp_path):

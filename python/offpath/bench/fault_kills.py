@@ -52,11 +52,20 @@ def replace(service: int) -> bool:
         words = Path(f"/proc/{service}/cmdline").read_text().split("\0")
         socket = words[words.index("--socket-path") + 1]
         observation.replace(Path(f"/proc/{service}/root{socket}"))  # a node of a lab has a /tmp of its own
-    except (OSError, ValueError, UserError, observation.NoService):
-        if Path(f"/proc/{service}").exists():
+    except observation.NoService:  # its last client has left
+        return False
+    except (OSError, ValueError, UserError):
+        if _lives(service):
             raise
         return False
     return True
+
+
+def _lives(process: int) -> bool:
+    """Not that it has ended, and nobody has asked how yet: then it has no command line any more."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_bytes() != b""
+    return False
 
 
 @dataclass(frozen=True)
