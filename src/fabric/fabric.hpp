@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Fabric: how the workers of services reach each other. One Fabric per worker, used by that worker's thread alone.
 //
-// A message is a small header (at most kMaxHeaderBytes) and an optional payload. Messages between two workers that
+// A message is a small header (at most kMaxHeaderBytes) and an optional payload. Without a header it is from the other end's fabric to
+// this one, and whoever gets it drops it. Messages between two workers that
 // are sent through one connection arrive, but payload-carrying ones may be overtaken by later ones: whoever needs an
 // order carries it in the header. Nothing is delivered outside progress(), and a Receiver may call any function of
 // the Fabric from inside its callbacks except progress().

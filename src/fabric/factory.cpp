@@ -2,22 +2,23 @@
 #include "fabric/factory.hpp"
 
 #include "base/environment.hpp"
+#include "base/log.hpp"
 #include "fabric/rdma.hpp"
 
 namespace offpath::fabric {
 
-#define FABRIC(name) base::Result<std::unique_ptr<Context>> open_##name(const JobKey& key);
+#define FABRIC(name, address) base::Result<std::unique_ptr<Context>> open_##name(const JobKey& key);
 #include "fabric/fabrics.def"
 #undef FABRIC
 
 namespace {
 
 struct Entry {
-  const char* name;
+  const char *name, *address;
   base::Result<std::unique_ptr<Context>> (*open)(const JobKey& key);
 };
 
-#define FABRIC(name) {#name, open_##name},
+#define FABRIC(name, address) {#name, #address, open_##name},
 constexpr Entry kEntries[] = {
 #include "fabric/fabrics.def"
 };
@@ -25,20 +26,25 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-const char* usual_fabric(const std::string& rdma_folder) {
+bool wants_rdma(const std::string& rdma_folder) {
   const bool asks_for_security = !base::Environment::text("OFFPATH_FABRIC_SECURITY").empty();  // cards have none
-  return has_rdma(rdma_folder) && !asks_for_security ? "rdma" : "tcp";
+  return has_rdma(rdma_folder) && !asks_for_security;
 }
 
 base::Result<Made> make(const std::string& name, const JobKey& key) {
-  const std::string wanted = name.empty() ? usual_fabric() : name;
+  if (name.empty() && wants_rdma()) {
+    auto made = make("rdma", key);
+    if (made.ok()) return made;
+    base::log_write(base::LogLevel::warn, "%s", made.status().text());
+  }
+  const std::string wanted = name.empty() ? "tcp" : name;
   std::string names;
   for (const Entry& entry : kEntries) {
     names += (names.empty() ? "" : ", ") + std::string(entry.name);
     if (wanted != entry.name) continue;
     auto context = entry.open(key);
     if (!context.ok()) return context.status();
-    return Made{entry.name, std::move(context.value())};
+    return Made{entry.address, std::move(context.value())};
   }
   return base::Status::error(OFFPATH_ERR_NO_SERVICE,
                              "there is no fabric '%.40s' (services need one to reach each other). Leave OFFPATH_FABRIC "

@@ -281,7 +281,7 @@ def test_a_fabric_is_a_folder_and_a_row(scratch):
         text = path.read_text().replace("fabric/tcp/", "fabric/copper/").replace("fabric_tcp", "fabric_copper")
         text = text.replace("open_tcp", "open_copper").replace("namespace tcp", "namespace copper")
         path.write_text(text.replace("fabric::tcp", "fabric::copper").replace(" tcp::", " copper::"))
-    append_after(fabrics / "fabrics.def", "FABRIC(tcp)", "FABRIC(copper)\n")
+    append_after(fabrics / "fabrics.def", "FABRIC(tcp, tcp)", "FABRIC(copper, copper)\n")
     assert changed(scratch) == (len(files), 1)
     test = scratch / "tests/unit/fabric/factory_test.cpp"
     test.write_text(test.read_text().replace('Values("", "tcp", "ucx")', 'Values("copper")'))

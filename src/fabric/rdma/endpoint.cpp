@@ -2,6 +2,7 @@
 #include "fabric/rdma/endpoint.hpp"
 
 #include "base/clock.hpp"
+#include "fabric/tcp/frame.hpp"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -16,7 +17,7 @@ using base::Result;
 using base::Status;
 
 namespace {
-constexpr int kCompletions = 4096;  // reads at once, of all peers
+constexpr int kMostReads = 4096;  // at once, of all peers
 }
 
 // Pairs go before what they complete into.
@@ -28,7 +29,7 @@ Endpoint::~Endpoint() {
   for (const auto& each : peers_) {
     if (each != nullptr) each->offers.clear(), each->waiting.clear();
   }
-  bounce_memory_.reset();
+  bounce_memory_.reset(), trial_memory_.reset();
 }
 
 Status Endpoint::open() {
@@ -36,15 +37,21 @@ Status Endpoint::open() {
   channel_.reset(ibv_create_comp_channel(device_.context()));
   if (channel_ == nullptr) return failed("cannot wait for an RDMA device");
   fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
-  completions_.reset(ibv_create_cq(device_.context(), kCompletions, nullptr, channel_.get(), 0));
+  const int asked = std::min(kMostReads, device_.most_completions());
+  completions_.reset(ibv_create_cq(device_.context(), asked, nullptr, channel_.get(), 0));
   if (completions_ == nullptr) return failed("cannot have completions of an RDMA device");
-  bounce_.resize(kBounceBytes);
-  bounce_steady_ = base::Steady(bounce_.data(), bounce_.size());
-  bounce_memory_ = device_.registered(bounce_.data(), bounce_.size());
-  if (bounce_memory_ == nullptr)
-    return failed("an RDMA device may use no memory (see ulimit -l). Set OFFPATH_FABRIC=tcp");
+  most_reads_ = static_cast<size_t>(asked);
+  const auto own_memory = [&](std::vector<uint8_t>& bytes, base::Steady& steady, Registered& memory, size_t count) {
+    bytes.resize(count);
+    steady = base::Steady(bytes.data(), count);
+    memory = device_.registered(bytes.data(), count, IBV_ACCESS_LOCAL_WRITE);
+    return memory != nullptr;
+  };
+  if (!own_memory(bounce_, bounce_steady_, bounce_memory_, kBounceBytes) ||
+      !own_memory(trial_, trial_steady_, trial_memory_, 2 * kTrialBytes))
+    return failed("an RDMA device may use no memory");
   epoll_ = base::Fd(epoll_create1(EPOLL_CLOEXEC));
-  for (const int fd : {tcp_->event_fd(), channel_->fd}) {
+  for (const int fd : {tcp_->event_fd(), channel_->fd, device_.context()->async_fd, device_.end_fd()}) {
     epoll_event event{};
     event.events = EPOLLIN;
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return failed("cannot wait for a network");
@@ -85,8 +92,8 @@ bool Endpoint::offer(fabric::Peer number, Bytes header, Bytes payload, uint64_t 
   Peer& to = peer(number);
   if (to.lost || to.itself) return false;
   if (to.meeting == Meeting::none) greet(number);
-  if (to.meeting != Meeting::open) return false;
-  Registered memory = device_.registered(payload.data(), payload.size());
+  if (to.meeting != Meeting::open || payload.size() > tcp::kMaxPayloadBytes) return false;
+  Registered memory = device_.registered(payload.data(), payload.size(), IBV_ACCESS_REMOTE_READ);
   if (memory == nullptr) return false;
   Word word;
   word.kind = Word::Kind::offer;
@@ -141,6 +148,7 @@ void Endpoint::on_message(Bytes header, Bytes payload) {
   if (word->kind == Word::Kind::hello) return on_hello(*word);
   if (word->to >= peers_.size() || peers_[word->to] == nullptr || peers_[word->to]->lost) return;
   if (word->kind == Word::Kind::ready) return on_ready(*word);
+  if (word->kind == Word::Kind::reached) return on_reached(word->to);
   word->kind == Word::Kind::offer ? on_offer(*word) : on_taken(*word);
 }
 
@@ -160,6 +168,7 @@ uint64_t Endpoint::backlog(fabric::Peer number) const {
 
 bool Endpoint::progress() {
   if (receiver_ == nullptr) return false;
+  if (has_device_ && device_.has_ended()) lose_device();
   bool busy = tcp_->progress();
   busy |= poll();
   busy |= start_reads();
@@ -168,7 +177,8 @@ bool Endpoint::progress() {
 }
 
 bool Endpoint::arm() {
-  if (!outcomes_.empty() || !broken_.empty() || !eager_.empty() || !tcp_->arm()) return false;
+  if (has_device_ && device_.hears_its_end()) return false;
+  if (!outcomes_.empty() || !broken_.empty() || may_start_ || !tcp_->arm()) return false;
   if (!std::exchange(armed_, true)) ibv_req_notify_cq(completions_.get(), 0);
   return !poll();  // what has come before that wakes nobody
 }

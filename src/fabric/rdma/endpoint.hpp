@@ -45,6 +45,8 @@ class Endpoint final : public Fabric, private Receiver {
  private:
   static constexpr Announced kOurs = Announced{1} << 63;  // those of TCP have it not
   static constexpr size_t kBounceBytes = 256 << 10;
+  static constexpr uint32_t kTrialBytes = 8 << 10;  // more than one packet of any network
+  static constexpr uint64_t kTrial = 0;             // no payload's id
 
   // A payload of ours that the peer may read.
   struct Offer {
@@ -64,15 +66,16 @@ class Endpoint final : public Fabric, private Receiver {
     uint64_t context;
     Registered place;    // null: through our own memory
     uint32_t done = 0;   // bytes
-    uint32_t asked = 0;  // of the part under way
+    uint32_t asked = 0;  // of the part under way; 0: it waits
   };
-  enum class Meeting : uint8_t { none, greeted, open, without };  // open: both may read; without: TCP only
+  enum class Meeting : uint8_t { none, greeted, open, without };  // open: both have read; without: TCP only
   struct Peer {
     bool known = false;  // by connect()
     bool lost = false, itself = false;
     Meeting meeting = Meeting::none;
     bool greeted = false;  // we have said hello
-    uint32_t number = 0;   // ours, to it
+    bool trying = false, reaches = false, is_reached = false;
+    uint32_t number = 0;  // ours, to it
     std::unique_ptr<Pair> pair;
     std::map<uint64_t, Offer> offers;
     std::deque<Read> waiting;
@@ -106,12 +109,18 @@ class Endpoint final : public Fabric, private Receiver {
   bool start_reads();
   bool start(Peer& peer, Read& read);
   bool poll();
-  void on_read(uint64_t number, bool success);
+  void on_read(uint64_t number, ibv_wc_status status);
+  void fail(const Read& read);
 
   // meeting.cpp
   void greet(fabric::Peer number);
   void on_hello(const Word& word);
   void on_ready(const Word& word);
+  void on_trial(fabric::Peer number, ibv_wc_status status);
+  void on_reached(fabric::Peer number);
+  void go_without(fabric::Peer number);
+  void end_pair(fabric::Peer number);
+  void lose_device();
 
   Device& device_;
   Receiver* receiver_ = nullptr;
@@ -121,13 +130,15 @@ class Endpoint final : public Fabric, private Receiver {
   std::map<Announced, Announcement> announced_;
   std::map<uint64_t, Read> reads_;  // under way, by number
   std::set<fabric::Peer> eager_;    // they have reads that wait
+  size_t most_reads_ = 0;           // under way
   Outcomes outcomes_;
   std::vector<fabric::Peer> broken_;
   uint64_t last_id_ = 0;
-  bool bounce_busy_ = false, armed_ = false;
-  std::vector<uint8_t> bounce_;
-  Registered bounce_memory_;
-  base::Steady bounce_steady_;
+  bool may_start_ = false;  // reads that wait
+  bool bounce_busy_ = false, armed_ = false, has_device_ = true;
+  std::vector<uint8_t> bounce_, trial_;  // what others try to read, and behind it what we did
+  base::Steady bounce_steady_, trial_steady_;
+  Registered bounce_memory_, trial_memory_;
   RdmaCounts counts_;
   Owned<ibv_comp_channel, ibv_destroy_comp_channel> channel_;
   Owned<ibv_cq, ibv_destroy_cq> completions_;

@@ -9,7 +9,7 @@ namespace offpath::fabric::rdma {
 namespace {
 
 constexpr uint32_t kPacketNumbers = 0xffffff;
-constexpr uint8_t kTimeout = 17;  // half a second, for each of
+constexpr uint8_t kTimeout = 18;  // a second, for each of
 constexpr uint8_t kTries = 7;
 constexpr uint8_t kHops = 64;
 
@@ -30,6 +30,7 @@ std::unique_ptr<Pair> Pair::make(Device& device, ibv_cq* completions) {
   own.first &= kPacketNumbers;
   own.lid = device.attributes().lid;
   own.mtu = static_cast<uint8_t>(device.attributes().active_mtu);
+  own.reads = device.reads_answered();
   memcpy(own.gid.data(), device.gid().raw, own.gid.size());
   std::unique_ptr<Pair> pair(new Pair(device, made, own));
   ibv_qp_attr attributes{};
@@ -40,6 +41,14 @@ std::unique_ptr<Pair> Pair::make(Device& device, ibv_cq* completions) {
   return begun ? std::move(pair) : nullptr;
 }
 
+// On InfiniBand with an address that its own subnet knows; on Ethernet there is no other way.
+bool Pair::needs_route(const PairAddress& other) const {
+  const ibv_port_attr& port = device_.attributes();
+  const bool by_route = port.link_layer == IBV_LINK_LAYER_ETHERNET || (port.flags & IBV_QPF_GRH_REQUIRED) != 0;
+  constexpr size_t kSubnetBytes = 8;
+  return by_route || memcmp(own_.gid.data(), other.gid.data(), kSubnetBytes) != 0;
+}
+
 bool Pair::join(const PairAddress& other) {
   if (joined_ || other.number == 0) return false;
   ibv_qp_attr there{};
@@ -47,11 +56,11 @@ bool Pair::join(const PairAddress& other) {
   there.path_mtu = static_cast<ibv_mtu>(std::clamp<int>(std::min(own_.mtu, other.mtu), IBV_MTU_256, IBV_MTU_4096));
   there.dest_qp_num = other.number;
   there.rq_psn = other.first & kPacketNumbers;
-  there.max_dest_rd_atomic = device_.reads_at_once();
+  there.max_dest_rd_atomic = own_.reads;
   there.min_rnr_timer = 12;
   there.ah_attr.dlid = other.lid;
   there.ah_attr.port_num = device_.port();
-  there.ah_attr.is_global = 1;
+  there.ah_attr.is_global = needs_route(other) ? 1 : 0;
   there.ah_attr.grh.hop_limit = kHops;
   there.ah_attr.grh.sgid_index = device_.gid_index();
   memcpy(there.ah_attr.grh.dgid.raw, other.gid.data(), other.gid.size());
@@ -60,7 +69,7 @@ bool Pair::join(const PairAddress& other) {
   here.sq_psn = own_.first;
   here.timeout = kTimeout;
   here.retry_cnt = here.rnr_retry = kTries;
-  here.max_rd_atomic = device_.reads_at_once();
+  here.max_rd_atomic = std::min(device_.reads_asked(), other.reads);
   joined_ = change(there, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) &&
             change(here, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
@@ -81,10 +90,10 @@ bool Pair::read(uint64_t number, void* to, const ibv_mr& registered, size_t byte
   return ibv_post_send(pair_.get(), &request, &refused) == 0;
 }
 
-void Pair::break_off() {
+bool Pair::break_off() {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_ERR;
-  change(attributes, IBV_QP_STATE);
+  return change(attributes, IBV_QP_STATE);
 }
 
 }  // namespace offpath::fabric::rdma

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/environment.hpp"
+#include "base/log.hpp"
 #include "fabric/rdma.hpp"
 #include "fabric/rdma/endpoint.hpp"
 #include "fabric/tcp/tcp_fabric.hpp"
@@ -21,8 +22,10 @@ class RdmaContext : public Context {
     auto tcp = tcp_->make_endpoint();
     if (!tcp.ok()) return tcp;
     auto endpoint = std::make_unique<rdma::Endpoint>(*device_, std::move(tcp.value()));
-    if (const Status status = endpoint->open(); !status.ok()) return status;
-    return std::unique_ptr<Fabric>(std::move(endpoint));
+    const Status status = endpoint->open();
+    if (status.ok()) return std::unique_ptr<Fabric>(std::move(endpoint));
+    base::log_write(base::LogLevel::warn, "%s, so TCP carries all", status.text());
+    return tcp_->make_endpoint();
   }
 
  private:

@@ -2,6 +2,7 @@
 #include "fabric/rdma/words.hpp"
 
 #include "base/bytes.hpp"
+#include "fabric/tcp/frame.hpp"
 
 #include <array>
 
@@ -9,6 +10,7 @@ namespace offpath::fabric::rdma {
 namespace {
 
 constexpr size_t kFieldBytes = 72;
+constexpr size_t kMostBytes = tcp::kMaxPayloadBytes;  // as of every payload
 
 }  // namespace
 
@@ -20,7 +22,7 @@ std::vector<uint8_t> encode(const Word& word) {
   writer.number(word.end.lid);
   for (const uint32_t number : {word.to, word.you, word.end.number, word.end.first, word.key, word.bytes})
     writer.number(number);
-  writer.number(uint32_t{0});
+  writer.number(uint32_t{word.end.reads});
   writer.number(word.id);
   writer.number(word.from);
   writer.raw(word.end.gid.data(), word.end.gid.size());
@@ -38,13 +40,15 @@ std::optional<Word> decode(Bytes in) {
   word.end.lid = reader.number<uint16_t>();
   for (uint32_t* const number : {&word.to, &word.you, &word.end.number, &word.end.first, &word.key, &word.bytes})
     *number = reader.number<uint32_t>();
-  reader.skip(sizeof(uint32_t));
+  word.end.reads = static_cast<uint8_t>(reader.number<uint32_t>());
   word.id = reader.number<uint64_t>();
   word.from = reader.number<uint64_t>();
   reader.raw(word.end.gid.data(), word.end.gid.size());
   word.rest = in.subspan(kFieldBytes);
   if (word.kind < Word::Kind::hello || word.kind > Word::Kind::taken) return std::nullopt;
-  if (word.kind == Word::Kind::offer && (word.bytes == 0 || word.rest.size() > kMaxHeaderBytes)) return std::nullopt;
+  const bool has_payload = word.kind == Word::Kind::offer;
+  if (has_payload && (word.bytes == 0 || word.bytes > kMostBytes || word.rest.size() > kMaxHeaderBytes))
+    return std::nullopt;
   return word;
 }
 

@@ -105,7 +105,7 @@ class FactoryTest : public ::testing::TestWithParam<const char*> {
 TEST_P(FactoryTest, MakesWhatIsNamed) {
   const auto made = make(GetParam(), {});
   ASSERT_TRUE(made.ok()) << made.status().text();
-  EXPECT_STREQ(made->name, *GetParam() == '\0' ? usual_fabric() : GetParam());
+  EXPECT_STREQ(made->name, *GetParam() == '\0' ? "tcp" : GetParam());
   Named fabric(made->name, *made->context);
   ASSERT_TRUE(fabric.open().ok());
   const Data own = fabric.address();
@@ -122,18 +122,18 @@ TEST_P(FactoryTest, MakesWhatIsNamed) {
 INSTANTIATE_TEST_SUITE_P(Each, FactoryTest, ::testing::Values("", "tcp", "ucx"),
                          [](const auto& test) { return std::string(*test.param == '\0' ? "usual" : test.param); });
 
-TEST_F(FactoryTest, UsesRdmaWhereAPortOfItIsActive) {
+TEST_F(FactoryTest, WantsRdmaWhereAPortOfItIsActive) {
   const std::string folder = ::testing::TempDir() + "offpath_rdma_" + std::to_string(getpid());
   const std::string port = folder + "/mlx5_0/ports/1";
-  EXPECT_STREQ(usual_fabric(folder), "tcp");
+  EXPECT_FALSE(wants_rdma(folder));
   std::filesystem::create_directories(port);
-  EXPECT_STREQ(usual_fabric(folder), "tcp");
+  EXPECT_FALSE(wants_rdma(folder));
   std::ofstream(port + "/state") << "1: DOWN\n";
-  EXPECT_STREQ(usual_fabric(folder), "tcp");
+  EXPECT_FALSE(wants_rdma(folder));
   std::ofstream(port + "/state") << "4: ACTIVE\n";
-  EXPECT_STREQ(usual_fabric(folder), "rdma");
+  EXPECT_TRUE(wants_rdma(folder));
   setenv("OFFPATH_FABRIC_SECURITY", "auth", 1);
-  EXPECT_STREQ(usual_fabric(folder), "tcp") << "a card cannot give it";
+  EXPECT_FALSE(wants_rdma(folder)) << "a card cannot give it";
   std::filesystem::remove_all(folder);
 }
 

@@ -6,7 +6,14 @@
 #include "../each_fabric.hpp"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 
 namespace offpath::fabric {
 namespace {
@@ -22,18 +29,21 @@ TEST(RdmaWords, GoThereAndBackAndNothingElseIsOne) {
   Word word;
   word.kind = Word::Kind::offer;
   word.to = 3, word.you = 4, word.id = 5, word.from = 6, word.key = 7, word.bytes = 8;
-  word.end.number = 9, word.end.first = 10, word.end.lid = 11, word.end.mtu = 5, word.end.gid[15] = 12;
+  word.end.number = 9, word.end.first = 10, word.end.lid = 11, word.end.mtu = 5, word.end.reads = 4,
+  word.end.gid[15] = 12;
   word.rest = rest;
   const auto said = encode(word);
   const auto heard = decode(said);
   ASSERT_TRUE(heard);
   EXPECT_EQ(encode(*heard), said);
   for (size_t bytes = 0; bytes + rest.size() < said.size(); ++bytes) EXPECT_FALSE(decode(Bytes(said).first(bytes)));
-  for (const uint8_t kind : {0, 5, 255}) {
+  for (const uint8_t kind : {0, 6, 255}) {
     auto wrong = said;
     wrong[0] = kind;
     EXPECT_FALSE(decode(wrong)) << int{kind};
   }
+  word.bytes = (1 << 30) + 1;
+  EXPECT_FALSE(decode(encode(word))) << "no fabric carries that";
   auto longer = said;
   longer.push_back(0);
   EXPECT_FALSE(decode(longer)) << "no message has such a header";
@@ -135,6 +145,71 @@ TEST_P(RdmaTest, MemoryWithOtherPagesBehindItIsRegisteredAnew) {
     ASSERT_EQ(fallocate(memory.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kLong), 0);
   }
   EXPECT_EQ(read(), 3 * kLong);
+}
+
+// A page that is copied on write after a fork is another page to the card.
+TEST_P(RdmaTest, AForkTakesNoPageAway) {
+  meet();
+  Data payload = pattern(kLong, 2);
+  send_one(payload);
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  ASSERT_GT(child, 0);
+  for (uint8_t round = 1; round <= 3; ++round) {
+    std::fill(payload.begin(), payload.end(), round);
+    send_one(payload);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(read(), 4 * kLong);
+}
+
+// No memory may be locked from here on, by root neither.
+class Unlockable {
+ public:
+  Unlockable() {
+    change_right(false);
+    EXPECT_EQ(getrlimit(RLIMIT_MEMLOCK, &before_), 0);
+    const rlimit none{0, before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_MEMLOCK, &none), 0);
+  }
+  ~Unlockable() {
+    setrlimit(RLIMIT_MEMLOCK, &before_);
+    change_right(true);
+  }
+
+ private:
+  static void change_right(bool effective) {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct data[2];
+    ASSERT_EQ(syscall(SYS_capget, &header, data), 0);
+    const uint32_t right = (1U << CAP_IPC_LOCK) & data[0].permitted;
+    data[0].effective = effective ? data[0].effective | right : data[0].effective & ~right;
+    ASSERT_EQ(syscall(SYS_capset, &header, data), 0);
+  }
+  rlimit before_{};
+};
+
+TEST_P(RdmaTest, MemoryThatMayNotBeLockedIsCopied) {
+  meet();
+  {
+    const Unlockable unlockable;
+    for (uint8_t i = 1; i <= 3; ++i) send_one(pattern(3 * kLong, i));
+    EXPECT_EQ(by_tcp(), 9 * kLong);
+    // Who comes now has no use of the card.
+    auto later = net->make();
+    const Recorder at_later(*later);
+    const Data payload = pattern(kLong, 9);
+    later->send(connect(*later, *b), Data{1}, payload, 1, Of::user_data);
+    ASSERT_TRUE(until([&] { return later->progress(), at_later.sent.contains(1); }));
+    later.reset();
+    ASSERT_TRUE(until([&] { return !at_b->lost.empty() || at_b->fetching.empty(); }));
+  }
+  send_one(pattern(3 * kLong, 4));
+  EXPECT_EQ(by_tcp(), 9 * kLong);
 }
 
 TEST_P(RdmaTest, WhoDoesNotKnowTheKeyMeetsNobody) {
