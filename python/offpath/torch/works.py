@@ -66,15 +66,18 @@ class Work(TorchWork):  # type: ignore[misc]
         return self._future
 
     def _await(self, seconds: float | None) -> None:
+        self._end(self._outcome(seconds))
+
+    def _outcome(self, seconds: float | None) -> Exception | None:
+        """What its operations failed with. Raises WaitTimeout where they go on."""
         try:
             for operation in self._operations:
                 operation.wait(seconds)
         except WaitTimeout:
-            raise  # it goes on
+            raise
         except Exception as error:
-            self._end(error)
-        else:
-            self._end(None)
+            return error
+        return None
 
     def _end(self, error: Exception | None) -> None:
         with self._lock:
@@ -108,34 +111,41 @@ class _Completer:
     """Tells futures: a thread that lives while there are some, and sleeps in the wait for the oldest.
 
     It is no daemon: one that the interpreter's end meets inside torch ends the whole process (std::terminate). Works
-    that are not over when the program ends are left after a slice.
+    that are not over when the program ends are left after a slice. What is told may begin another work and wait for
+    that one's future (PowerSGD does), so while a thread tells, the next work that comes has another thread.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._works: collections.deque[Work] = collections.deque()
-        self._runs = False
+        self._waits = False  # a thread does, and tells nobody
 
     def add(self, work: Work) -> None:
         with self._lock:
             self._works.append(work)
-            if not self._runs:
-                self._runs = True
+            if not self._waits:
+                self._waits = True
                 threading.Thread(target=self._run, name="offpath-torch", daemon=False).start()
 
     def _run(self) -> None:
         while True:
             with self._lock:
                 if not self._works or not threading.main_thread().is_alive():
-                    self._runs = False
+                    self._waits = False
                     return
                 work = self._works[0]
             try:
-                work._await(_SLICE_S)
+                error = work._outcome(_SLICE_S)
             except WaitTimeout:
                 continue
             with self._lock:
                 self._works.popleft()
+                self._waits = False
+            work._end(error)
+            with self._lock:
+                if self._waits:
+                    return
+                self._waits = True
 
 
 _completer = _Completer()

@@ -107,6 +107,9 @@ def check_futures(group, size):
     seen = [work.get_future().then(lambda done: done.value()[0][0].item()) for work in works]
     assert [future.wait() for future in seen] == [float(i * size) for i in range(5)]
     assert all(work.is_completed() and work.is_success() for work in works)
+    outer = dist.all_reduce(torch.ones(3), async_op=True, group=group).get_future()
+    inner = outer.then(lambda _: dist.all_reduce(torch.ones(4), async_op=True, group=group).get_future().wait()[0])
+    assert inner.wait().tolist() == [size] * 4
 
 
 def check_time_limits(group, rank, size):
