@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,9 +16,10 @@ from torch._C._distributed_c10d import ProcessGroup as TorchProcessGroup
 
 from offpath.api.failures import ArgumentError
 from offpath.api.operation import Operation
+from offpath.api.session import Session
 from offpath.torch.groups import Channels, team_of
-from offpath.torch.tensors import Reduction, array_of, one
-from offpath.torch.works import Work
+from offpath.torch.tensors import Reduction, array_of, flat, one
+from offpath.torch.works import Work, together
 
 NAME = "offpath"
 Tensors = Sequence[torch.Tensor]
@@ -31,9 +33,22 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
         self._team = team_of(store, rank, size, timeout.total_seconds())
         self._team.timeout = timeout.total_seconds()
         self._channels = Channels(self._team)
+        self._name = ""
+
+    @property
+    def session(self) -> Session:
+        return self._team.session
 
     def getBackendName(self) -> str:
         return NAME
+
+    @property
+    def group_name(self) -> str:
+        """torch itself keeps it for groups that are written in C++ alone."""
+        return self._name
+
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
 
     def allreduce(self, tensors: Tensors, opts: Any = None) -> Work:
         return self._reduce_each([one(tensors)], opts, self._team.iallreduce, all_get=True)
@@ -54,7 +69,11 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
         return self._gather_all(one_list(out), one(given), out)
 
     def _allgather_base(self, out: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Work:
-        return Work([self._team.iallgather(array_of(given).reshape(-1), array_of(out).reshape(-1))], [out], None)
+        return self.allgather_into_tensor_coalesced([out], [given])
+
+    def allgather_into_tensor_coalesced(self, out: Tensors, given: Tensors, opts: Any = None) -> Work:
+        operations = [self._team.iallgather(flat(mine), flat(all_of_them)) for mine, all_of_them in zip(given, out)]
+        return Work(operations, list(out), None)
 
     def gather(self, out: Sequence[Tensors], given: Tensors, opts: Any) -> Work:
         mine = {opts.rootRank: array_of(one(given))}
@@ -68,24 +87,31 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
     def reduce_scatter(self, out: Tensors, given: Sequence[Tensors], opts: Any = None) -> Work:
         parts = one_list(given)
         together = torch.cat([part.reshape(-1) for part in parts])
-        return self._reduce_parts(one(out), together, [part.numel() for part in parts], opts)
+        return self._reduce_parts([one(out)], [together], [part.numel() for part in parts], opts)
 
     def _reduce_scatter_base(self, out: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Work:
-        return self._reduce_parts(out, given, [out.numel()] * self._team.size, opts)
+        return self._reduce_parts([out], [given], None, opts)
+
+    def reduce_scatter_tensor_coalesced(self, out: Tensors, given: Tensors, opts: Any = None) -> Work:
+        return self._reduce_parts(out, given, None, opts)
 
     def alltoall_base(
         self, out: torch.Tensor, given: torch.Tensor, out_sizes: Sequence[int], given_sizes: Sequence[int],
         opts: Any = None,
     ) -> Work:  # fmt: skip
         counts = [self._elements(given, given_sizes), self._elements(out, out_sizes)]
-        send, recv = array_of(given).reshape(-1), array_of(out).reshape(-1)
-        return Work([self._team.ialltoallv(send, counts[0], recv, counts[1])], [out], None)
+        return Work([self._team.ialltoallv(flat(given), counts[0], flat(out), counts[1])], [out], None)
 
     def alltoall(self, out: Tensors, given: Tensors, opts: Any = None) -> Work:
         return Work([self._team.iexchange(arrays(given), arrays(out))], list(out), None)
 
     def barrier(self, opts: Any = None) -> Work:
         return Work([self._team.ibarrier()], [], None)
+
+    # What newer torch calls them.
+    all_gather_single, all_gather_single_coalesced = _allgather_base, allgather_into_tensor_coalesced
+    reduce_scatter_single, reduce_scatter_single_coalesced = _reduce_scatter_base, reduce_scatter_tensor_coalesced
+    all_to_all_single = alltoall_base
 
     def send(self, tensors: Tensors, peer: int, tag: int) -> Work:
         return Work([self._channels.send(array_of(one(tensors)), peer, tag)], list(tensors), None)
@@ -99,27 +125,26 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
     def _reduce_each(
         self, tensors: Tensors, opts: Any, post: Callable[[Any, Any, str], Operation[Any]], all_get: bool
     ) -> Work:
-        operations, ends = [], []
-        for tensor in tensors:
+        def begin(tensor: torch.Tensor) -> tuple[Operation[Any], Callable[[], None] | None]:
             reduction = Reduction(tensor, operator_of(opts), self._team.size)
             received = reduction.receive(tensor) if all_get else None
-            operations.append(post(reduction.send, received, reduction.operator))
-            ends.append((reduction, tensor, received))
+            operation = post(reduction.send, received, reduction.operator)
+            return operation, None if received is None else partial(reduction.finish, tensor, received)
 
-        def finish() -> None:
-            for reduction, tensor, received in ends:
-                if received is not None:
-                    reduction.finish(tensor, received)
+        return together(map(begin, tensors), tensors)
 
-        return Work(operations, list(tensors), finish)
+    def _reduce_parts(self, outs: Tensors, given: Tensors, counts: list[int] | None, opts: Any) -> Work:
+        """Without counts: equal parts."""
 
-    def _reduce_parts(self, out: torch.Tensor, given: torch.Tensor, counts: list[int], opts: Any) -> Work:
-        reduction = Reduction(given, operator_of(opts), self._team.size)
-        received = reduction.receive(out)
-        operation = self._team.ireduce_scatter(
-            reduction.send.reshape(-1), received.reshape(-1), counts, reduction.operator
-        )
-        return Work([operation], [out], lambda: reduction.finish(out, received))
+        def begin(out: torch.Tensor, operand: torch.Tensor) -> tuple[Operation[Any], Callable[[], None]]:
+            reduction = Reduction(operand, operator_of(opts), self._team.size)
+            received = reduction.receive(out)
+            operation = self._team.ireduce_scatter(
+                reduction.send.reshape(-1), received.reshape(-1), counts, reduction.operator
+            )
+            return operation, partial(reduction.finish, out, received)
+
+        return together(map(begin, outs, given), outs)
 
     def _gather_all(self, places: Tensors, mine: torch.Tensor, out: Any) -> Work:
         """Each rank's tensor has a place of its own, and perhaps a length of its own."""

@@ -31,10 +31,28 @@ def array_of(tensor: torch.Tensor) -> numpy.ndarray[Any, Any]:
         )
     if tensor.layout != torch.strided or not tensor.is_contiguous():
         raise ArgumentError("a tensor is not contiguous (it is moved as one stretch). Pass tensor.contiguous().")
+    if tensor.is_conj() or tensor.is_neg():
+        raise ArgumentError("a tensor is a view that changes signs (its memory has others). Pass a clone().")
     plain = tensor.detach()
     if plain.dtype in _MOVED_AS:
         plain = plain.view(_MOVED_AS[plain.dtype])
-    return plain.numpy()
+    return numpy.asarray(_Viewed(plain))
+
+
+def flat(tensor: torch.Tensor) -> numpy.ndarray[Any, Any]:
+    return array_of(tensor).reshape(-1)
+
+
+class _Viewed:
+    """A tensor's memory for NumPy. torch's own numpy() takes the right to give memory back from the tensor for good,
+    and FSDP gives it back whenever a layer is over."""
+
+    def __init__(self, tensor: torch.Tensor):
+        self._tensor = tensor
+        kind = numpy.dtype(str(tensor.dtype).partition(".")[2])  # torch.float32, float32
+        self.__array_interface__ = {
+            "version": 3, "typestr": kind.str, "shape": tuple(tensor.shape), "data": (tensor.data_ptr(), False),
+        }  # fmt: skip
 
 
 def one(tensors: Sequence[torch.Tensor]) -> torch.Tensor:

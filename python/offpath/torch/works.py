@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import collections
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -101,6 +101,18 @@ class Work(TorchWork):  # type: ignore[misc]
             self._future.set_result(self._result)
         else:
             self._future.set_exception(self._error)
+
+
+def together(begun: Iterable[tuple[Operation[Any], Callable[[], None] | None]], result: Sequence[Any]) -> Work:
+    """The work of several operations, each with what is to be done once all are over."""
+    operations, ends = zip(*begun)
+
+    def finish() -> None:
+        for end in ends:
+            if end is not None:
+                end()
+
+    return Work(operations, list(result), finish)
 
 
 # torch holds the C++ half of a work only, which knows nothing without this one.

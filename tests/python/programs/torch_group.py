@@ -112,6 +112,25 @@ def check_futures(group, size):
     assert inner.wait().tolist() == [size] * 4
 
 
+def check_shards(group, rank, size):
+    """What FSDP calls, whatever torch's version calls it; and memory that it gives back when a tensor was moved."""
+    shards = [torch.full((3,), float(rank + 10 * each)) for each in range(2)]
+    wholes = [torch.empty(3 * size) for _ in shards]
+    group.allgather_into_tensor_coalesced(wholes, shards).wait()
+    for each, whole in enumerate(wholes):
+        assert whole.tolist() == [other + 10.0 * each for other in range(size) for _ in range(3)]
+    group.reduce_scatter_tensor_coalesced(shards, wholes).wait()
+    assert [shard.tolist() for shard in shards] == [[size * (rank + 10.0 * each)] * 3 for each in range(2)]
+    own = wholes[0][3 * rank : 3 * rank + 3].fill_(rank)  # gathered in place
+    for gather, whole in ((group._allgather_base, wholes[0]), (group.all_gather_single, wholes[0])):
+        gather(whole, own).wait()
+        assert whole.tolist() == [float(other) for other in range(size) for _ in range(3)]
+    group._reduce_scatter_base(shards[0], wholes[0]).wait()
+    group.reduce_scatter_single(shards[1], wholes[0]).wait()
+    assert shards[0].tolist() == shards[1].tolist() == [float(size * rank)] * 3
+    wholes[1].storage().resize_(0)
+
+
 def check_time_limits(group, rank, size):
     """The others come only when rank 0 has given up once."""
     if rank == 0:
@@ -190,6 +209,7 @@ def main():
     check_messages(group, rank, size)
     check_sub_groups(rank, size)
     check_futures(group, size)
+    check_shards(group, rank, size)
     losses = [trained(where, rank) for where in (group, dist.new_group(backend="gloo"))]
     assert torch.equal(*losses) if size == 2 else torch.allclose(*losses), losses
     check_errors(group)
