@@ -61,7 +61,7 @@ def test_a_dpu_that_disappears_in_mid_epoch(lab):
 def test_the_guides_command(lab, tmp_path):
     """`offpath run --dpus`, a starter on the DPU, and the guide's training."""
     guide = (ROOT / "docs" / "guide-torch.md").read_text()
-    pictures, _, train = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[1].partition("# train.py\n")
+    pictures, _, train = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[-1].partition("# train.py\n")
     (command,) = re.findall(r"^    (offpath run --dpus .*)$", guide, re.MULTILINE)
     (tmp_path / "pictures.py").write_text(pictures)
     (tmp_path / "train.py").write_text(train)

@@ -70,7 +70,7 @@ def test_the_guides_programs_run(tmp_path):
     paths = [tmp_path / f"program{number}.py" for number in range(len(programs))]
     for path, text in zip(paths, programs, strict=True):
         path.write_text(text)
-    gradients, pictures = paths
+    gradients, _, pictures = paths  # the middle one wants a newer PyTorch: test_torch_sharded.py
     said = run_ranks(str(gradients), 2)
     assert [words.splitlines()[-1] for words in said] == [f"rank {rank} of 2: [3.0, 3.0]" for rank in range(2)]
     (tmp_path / "pictures.py").write_text(pictures.read_text().partition("# train.py\n")[0])

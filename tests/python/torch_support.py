@@ -7,6 +7,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+import foreign_support
 import pytest
 from conftest import LIMIT_S, PROGRAMS, ROOT
 from offpath.base.errors import UserError
@@ -22,6 +23,13 @@ def interpreter() -> str:
         return training.interpreter()
     except UserError as error:
         pytest.skip(str(error))
+
+
+@cache
+def sharding_interpreter() -> str:
+    """One whose PyTorch has fully_shard on CPUs."""
+    given = os.environ.get("OFFPATH_TEST_TORCH")
+    return given or str(foreign_support.set_up() / "torch" / "bin" / "python")
 
 
 def free_port() -> int:
@@ -45,13 +53,13 @@ def other_torch(folder: Path, there: str) -> Path:
     return python
 
 
-def run_ranks(program: str, count: int, *arguments: str, env: dict | None = None) -> list[str]:
-    """What each printed. Raises when one fails."""
+def run_ranks(program: str, count: int, *arguments: str, env: dict | None = None, python: str = "") -> list[str]:
+    """What each printed. Raises when one fails. python: the interpreter, else that of PyTorch."""
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count)}
     common = environment() | meeting
     ranks = [
         subprocess.Popen(
-            [interpreter(), PROGRAMS / program, *arguments],
+            [python or interpreter(), PROGRAMS / program, *arguments],
             env=common | (env or {}) | {"RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -7,12 +7,13 @@ from offpath.torch.loader import DataLoader
 from offpath.torch.process_group import ProcessGroup, register
 from offpath.torch.saving import save
 from offpath.torch.seeding import Seeded
+from offpath.torch.sharding import overlap
 from offpath.torch.starting import init_process_group
 from offpath.torch.validation import BestCheckpoint, EarlyStopping, Result, Validation
 
 __all__ = [
     "BestCheckpoint", "DataLoader", "EarlyStopping", "ProcessGroup", "Result", "SampleError", "Seeded", "Validation",
-    "init_process_group", "register", "save",
+    "init_process_group", "overlap", "register", "save",
 ]  # fmt: skip
 
 register()
