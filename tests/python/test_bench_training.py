@@ -5,9 +5,10 @@ import json
 
 import pytest
 from conftest import assert_one_line_error, offpath, requires_root
+from offpath.bench import training_sharded
 from offpath.bench.suite import training
 from offpath.bench.training_epochs import Where, rows
-from torch_support import interpreter
+from torch_support import interpreter, sharding_interpreter
 
 WAYS = {"host": 1.2, "workers": 1.0, "O-N": 0.8, "O-DA": 1.02, "O-MV": 1.1, "O-Hy": 0.9}
 
@@ -73,3 +74,30 @@ def test_it_runs(model, shape, tmp_path):
     assert result.returncode == 0, result.stderr
     found = json.loads((tmp_path / "out").read_text())["epochs"]
     assert len(found) == 3 * 2 * len(WAYS) and all(row["verified"] and row["epoch_s"] > 0 for row in found)
+
+
+def test_gains_of_sharded_models_are_of_one_launch_each():
+    def launch(factor, verified=0.0):
+        times = {
+            way: {"compute": [0.1], "gather": [0.01], "reduce": [0.02], "exchange": [0.3], "step": [step * factor]}
+            for way, step in (("gloo", 0.4), ("offpath, overlap", 0.2))
+        }
+        return {"times": times, "model_bytes": 8, "largest_difference": verified}
+
+    first, second = training_sharded.rows({"nodes": 2}, [launch(1), launch(3), launch(2)], 0.0)
+    assert first["gain"] == 1 and second["gain"] == 2 and second["verified"]
+    assert second["step_s"] == pytest.approx(0.4) and second["step_max_s"] == pytest.approx(0.6)
+    assert second["best_s"] == pytest.approx(0.3)
+    assert not training_sharded.rows({}, [launch(1, verified=0.1)], 0.0)[0]["verified"]
+
+
+@pytest.mark.nightly
+@pytest.mark.machine
+@requires_root
+def test_a_sharded_model_is_measured(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{sharding_interpreter().rpartition('/')[0]}:/usr/bin:/bin:/usr/sbin:/sbin")
+    small = ["--parts", "sharded", "--runs", "1", "--rounds", "2", "--rate", "1gbit"]
+    result = offpath("bench", "training", *small, "--json", str(tmp_path / "out"))
+    assert result.returncode == 0, result.stderr
+    rows = json.loads((tmp_path / "out").read_text())["sharded"]
+    assert len(rows) == 4 and all(row["verified"] and row["step_s"] > 0 for row in rows)

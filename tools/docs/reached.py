@@ -184,6 +184,7 @@ READINGS: list[tuple[str, str, Callable[[list[dict]], Found]]] = [
     ("training_workers_ratio", "training-epochs",
      against("O-DA", "epoch_s", "torch's DataLoader, one worker", "way")),
     ("training_gradients_gain_ratio", "training-gradients", each("gain")),
+    ("training_sharded_gain_ratio", "training-sharded", each("gain", way="offpath, overlap")),
     ("compression_auto_ratio", "compression-transfers", calculated(auto_ratio)),
     *((goal, name, against(field=field, same=same, collective="iallgather", **ALLGATHER))
       for goal, field in (("multicast_time_ratio", "time_ms"), ("multicast_cpu_ratio", "service_ms"))

@@ -90,6 +90,7 @@ GOALS = (
     Goal("training_both_gain_ratio", AT_LEAST, 1.14, "an epoch on the host / with validation there, too (O-Hy)"),
     Goal("training_workers_ratio", AT_MOST, 1.03, "an epoch, batches by an executor / by a worker of torch"),
     Goal("training_gradients_gain_ratio", AT_LEAST, 1.3, "a step with gloo / with Offpath, gradients 40 % of it"),
+    Goal("training_sharded_gain_ratio", AT_LEAST, 1.5, "a step of FSDP with gloo / with Offpath and overlap"),
     Goal("compression_auto_ratio", AT_MOST, 1.03, "t_pure with `auto` / with the better fixed choice"),
     Goal("multicast_time_ratio", AT_MOST, 1.05, "an allgather by multicast / by the ring"),
     Goal("multicast_cpu_ratio", AT_MOST, 0.65, "processor time of the services, the same two"),

@@ -23,7 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 import offpath.torch
 
 WARMUP = 4
-_TIMEOUT = timedelta(seconds=300)
+TIMEOUT = timedelta(seconds=300)
 
 
 def model_of(layers: int, width: int) -> torch.nn.Module:
@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    offpath.torch.init_process_group(timeout=_TIMEOUT)
+    offpath.torch.init_process_group(timeout=TIMEOUT)
     rank, size = dist.get_rank(), dist.get_world_size()
     groups = {"gloo": dist.new_group(backend="gloo"), "offpath": dist.group.WORLD}
     peers = {name: Steps(group, options.layers, options.width, options.bucket_mb) for name, group in groups.items()}

@@ -17,7 +17,7 @@ from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_numbers
-from offpath.bench import placements, training_epochs
+from offpath.bench import placements, training_epochs, training_sharded
 from offpath.bench.kit import options, turns
 from offpath.bench.kit.benchmark import Benchmark
 from offpath.bench.kit.tables import Table
@@ -46,12 +46,16 @@ BENCHMARK = Benchmark(
                 ("max", "step_max_s"), ("best", "best_s"))),
             ("over gloo", "{gain:.2f}"),
         ], keys=2),
+        training_sharded.TABLE,
     ],
     {
         "training_batches_gain_ratio": lambda rows: [row["gain"] for row in _usual(rows, "O-DA")],
         "training_both_gain_ratio": lambda rows: [row["gain"] for row in _usual(rows, "O-Hy")],
         "training_workers_ratio": lambda rows: [
             row["epoch_s"] / workers["epoch_s"] for row in _usual(rows, "O-DA") for workers in _usual(rows, "workers")
+        ],
+        "training_sharded_gain_ratio": lambda rows: [
+            row["gain"] for row in rows if row.get("way") == "offpath, overlap"
         ],
         "training_gradients_gain_ratio": lambda rows: [row["gain"] for row in rows if row.get("backend") == "offpath"],
     },
@@ -62,7 +66,9 @@ app = commands.alone()
 
 @app.command()
 def training_command(
-    parts: Annotated[str, typer.Option("--parts", help="What to measure: epochs, gradients.")] = "epochs,gradients",
+    parts: Annotated[
+        str, typer.Option("--parts", help="What to measure: epochs, gradients, sharded.")
+    ] = "epochs,gradients",
     model: Annotated[str, typer.Option(help="Of the epochs: resnet20 or shufflenet.")] = "resnet20",
     shape: Annotated[str, typer.Option(help="Of their pictures: cifar10 or tiny-imagenet.")] = "cifar10",
     pictures: Annotated[int, typer.Option(min=16, help="Pictures of an epoch.")] = 256,
@@ -76,12 +82,14 @@ def training_command(
         str, typer.Option("--epoch-nodes", help="Nodes that train together in the epochs, with commas.")
     ] = "1",
     link_rate: Annotated[Optional[str], typer.Option(help="Rate of the link between a host and its DPU.")] = None,
-    nodes: Annotated[int, typer.Option(min=2, max=16, help="Nodes of the gradients' lab, one rank each.")] = 2,
+    nodes: Annotated[
+        int, typer.Option(min=2, max=16, help="Nodes of the lab of gradients and sharded models, one rank each.")
+    ] = 2,
     rates: Annotated[str, typer.Option("--rate", help="Rates of the lab's links, separated by commas.")] = (
         "250mbit,1gbit"
     ),
     share: Annotated[
-        float, typer.Option(min=0.05, max=0.95, help="Part of a step that gradients take where nothing overlaps.")
+        float, typer.Option(min=0.05, max=0.95, help="Part of a step that exchanges take where nothing overlaps.")
     ] = 0.4,
     mapped: Annotated[
         bool, typer.Option("--mapped", help="Gradients' buckets are moved into memory that the service maps.")
@@ -103,6 +111,10 @@ def training_command(
     the computation and the last bucket behind it, or what precedes the first bucket and all of the exchange. Both use
     the rank's core.
 
+    sharded: a model that fully_shard was called for, on the backends gloo and offpath, as FSDP does it on CPUs and with
+    offpath.torch.overlap. gather is all parameters of a layer, reduce its gradients, exchange what a step has of these,
+    one after the other. It wants PyTorch 2.8 or newer.
+
     Examples:
 
         offpath bench training --parts epochs --augmentation 0.12
@@ -110,8 +122,10 @@ def training_command(
         offpath bench training --parts epochs --placement cores,dpu,node --epoch-nodes 1,2
 
         offpath bench training --parts gradients --rate 1gbit --nodes 2 --mapped --json training.json
+
+        offpath bench training --parts sharded --rate 100mbit,1gbit
     """
-    wanted = options.names(parts, ["epochs", "gradients"], "a part")
+    wanted = options.names(parts, ["epochs", "gradients", "sharded"], "a part")
     places = options.names(placement, placements.PLACEMENTS, "a placement")
     counts = parse_numbers(trained_on, "--epoch-nodes", most=16)
     bits = {rate: parse_rate(rate) for rate in options.words(rates)}
@@ -119,9 +133,9 @@ def training_command(
         parse_rate(link_rate)
     options.check_files(json_file)
     wheres = [Where(place, count, list(bits)[-1], link_rate) for place in places for count in counts]
-    if "gradients" in wanted or any(where.in_lab for where in wheres):
+    if wanted != ["epochs"] or any(where.in_lab for where in wheres):
         options.require_lab("Gradients, other machines and several nodes (all but --parts epochs alone) are")
-    python = interpreter()
+    python = interpreter(training_sharded.NEEDS if "sharded" in wanted else "import torch")
     paths().require_service()
     of_epochs = ["--model", model, "--shape", shape, "--pictures", str(pictures), "--share", str(augmentation)]
     of_epochs += ["--epochs", str(rounds)]
@@ -131,32 +145,45 @@ def training_command(
         for where in wheres if "epochs" in wanted
     ]  # fmt: skip
     of_steps = ["--share", str(share), "--rounds", str(rounds)]
-    gradients = [
-        Case({"rate": rate, "rate_bits_per_s": bits[rate], "nodes": nodes},
-             functools.partial(launch, python, nodes, rate, of_steps, mapped))
-        for rate in bits if "gradients" in wanted
-    ]  # fmt: skip
-    meta = comparison.base_meta([]) | turns.measure([Site([epochs, gradients])], runs)
+    gradients, sharded = (
+        [
+            Case({"rate": rate, "rate_bits_per_s": bits[rate], "nodes": nodes},
+                 functools.partial(launch, python, module, nodes, rate, of_steps, mapped))
+            for rate in bits if part in wanted
+        ]
+        for part, module in (("gradients", "offpath.torch.training_step"), ("sharded", training_sharded.STEP))
+    )  # fmt: skip
+    meta = comparison.base_meta([]) | turns.measure([Site([epochs, gradients, sharded])], runs)
     result: dict = {"meta": meta | {"rounds": rounds, "share": share, "mapped": mapped}}
     if epochs:
         found = (training_epochs.rows(where, case.launches) for where, case in zip(wheres, epochs) if case.launches)
         result["epochs"] = [row for rows in found for row in rows]
     if gradients:
         result["rows"] = [row for case in gradients if case.launches for row in summary(case.labels, case.launches)]
+    if sharded:
+        launched = [case for case in sharded if case.launches]
+        result["sharded"] = [
+            row for case in launched for row in training_sharded.rows(case.labels, case.launches, rounding(nodes))
+        ]
     BENCHMARK.deliver(result, json_file)
 
 
-def interpreter() -> str:
-    """One that has PyTorch: this one, else the system's."""
-    for python in (sys.executable, shutil.which("python3", path="/usr/bin:/usr/local/bin")):
-        if python and subprocess.run([python, "-c", "import torch, numpy"], capture_output=True).returncode == 0:
+def interpreter(needs: str = "import torch") -> str:
+    """One that has PyTorch, and what is said in Python: this one, else that of PATH, else the system's."""
+    for python in (sys.executable, shutil.which("python3"), shutil.which("python3", path="/usr/bin:/usr/local/bin")):
+        if python and subprocess.run([python, "-c", f"import numpy; {needs}"], capture_output=True).returncode == 0:
             return python
+    if needs == training_sharded.NEEDS:
+        raise UserError(
+            "No Python here has PyTorch 2.8 or newer (a sharded model is measured). Install it (pip install torch "
+            "numpy) and have its python3 in PATH first."
+        )
     raise UserError(
         "No Python here has PyTorch (what is measured is a training). Install it: apt install python3-torch"
     )
 
 
-def launch(python: str, nodes: int, rate: str, arguments: list[str], mapped: bool, _: object) -> dict:
+def launch(python: str, module: str, nodes: int, rate: str, arguments: list[str], mapped: bool, _: object) -> dict:
     with Lab(nodes=nodes, rate=rate) as lab:
         env = OURS | {
             "GLOO_SOCKET_IFNAME": "eth0", "MASTER_ADDR": host_address(1), "MASTER_PORT": PORT,
@@ -165,7 +192,7 @@ def launch(python: str, nodes: int, rate: str, arguments: list[str], mapped: boo
         if mapped:  # as `offpath run` does it; after two uses, so that it is done before anything is measured
             env |= {"OFFPATH_MAPPED": "2", "LD_PRELOAD": str(paths().watch_library)}
         run = lab.mpirun(
-            "openmpi", 1, [python, "-m", "offpath.torch.training_step", *arguments], env=env, timeout=LIMIT_S
+            "openmpi", 1, [python, "-m", module, *arguments], env=env, timeout=LIMIT_S
         )
     return training_epochs.said(run.returncode, run.stdout, run.stderr)
 

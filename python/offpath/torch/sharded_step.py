@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A rank of `offpath bench training --parts fsdp`: steps of one sharded model with different backends, in turns.
+
+Rank 0 prints one line of JSON: times of each way in seconds, one for each round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import fully_shard
+
+import offpath.torch
+from offpath.torch.training_step import TIMEOUT, model_of, share_of, timed
+
+WARMUP = 2
+WAYS = {"gloo": ("gloo", False), "gloo, overlap": ("gloo", True),
+        "offpath": ("offpath", False), "offpath, overlap": ("offpath", True)}  # fmt: skip
+
+
+class Sharded:
+    """What is measured, in one way."""
+
+    def __init__(self, mesh: DeviceMesh, overlaps: bool, layers: int, width: int):
+        self.group, self._plain = mesh.get_group(), model_of(layers, width)
+        self._model = model_of(layers, width)
+        for layer in self._model:  # type: ignore[attr-defined]
+            fully_shard(layer, mesh=mesh)
+        fully_shard(self._model, mesh=mesh)
+        if overlaps:
+            offpath.torch.overlap(self._model)
+        self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.01)
+        self._layer = torch.zeros(width * width)
+        self._shard = torch.zeros(width * width // dist.get_world_size())
+        self._layers = layers
+        self.losses: list[float] = []
+
+    def compute(self, batch: torch.Tensor) -> None:
+        """A step without communication, of a model that is whole."""
+        self._plain.zero_grad()
+        self._plain(batch).square().mean().backward()
+
+    def exchange(self, _: torch.Tensor) -> None:
+        """What is communicated in a step, alone: each layer is gathered twice, and its gradients are reduced."""
+        for _ in range(self._layers):
+            self.gather(_)
+            self.gather(_)
+            self.reduce(_)
+
+    def gather(self, _: Any) -> None:
+        dist.all_gather_into_tensor(self._layer, self._shard, group=self.group)
+
+    def reduce(self, _: Any) -> None:
+        dist.reduce_scatter_tensor(self._shard, self._layer, op=dist.ReduceOp.AVG, group=self.group)
+
+    def step(self, batch: torch.Tensor) -> None:
+        self._optimizer.zero_grad()
+        loss = self._model(batch).square().mean()
+        loss.backward()
+        self._optimizer.step()
+        self.losses.append(loss.item())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--layers", type=int, default=8)
+    parser.add_argument("--width", type=int, default=512)
+    parser.add_argument("--share", type=float, default=0.4)
+    parser.add_argument("--rounds", type=int, default=10)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    offpath.torch.init_process_group(timeout=TIMEOUT)
+    size = dist.get_world_size()
+    groups = {"gloo": dist.new_group(backend="gloo"), "offpath": dist.group.WORLD}
+    meshes = {name: DeviceMesh.from_group(group, "cpu") for name, group in groups.items()}
+    peers = {
+        way: Sharded(meshes[backend], overlaps, options.layers, options.width)
+        for way, (backend, overlaps) in WAYS.items()
+    }
+    batch = share_of(peers["gloo"], options.share, options.width)
+    measured = ("compute", "gather", "reduce", "exchange", "step")
+    times: dict[str, dict[str, list[float]]] = {way: {what: [] for what in measured} for way in peers}
+    for turn in range(WARMUP + options.rounds):
+        for way, peer in peers.items():
+            for what, found in times[way].items():
+                seconds = timed(getattr(peer, what), batch)
+                if turn >= WARMUP:
+                    found.append(seconds)
+    largest = torch.tensor([
+        max(abs(one - other) / abs(other) for one, other in zip(peer.losses, peers["gloo"].losses))
+        for peer in peers.values()
+    ])  # fmt: skip
+    dist.all_reduce(largest, dist.ReduceOp.MAX)
+    if dist.get_rank() == 0:
+        print(json.dumps({
+            "ranks": size, "model_bytes": options.layers * options.width**2 * 4, "rows": len(batch),
+            "layers": options.layers, "largest_difference": float(largest.max()), "times": times,
+            "torch": torch.__version__, "cores": len(os.sched_getaffinity(0)),
+        }), flush=True)  # fmt: skip
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
