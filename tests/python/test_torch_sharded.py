@@ -10,9 +10,10 @@ from torch_support import run_ranks, sharding_interpreter
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("ranks", (2, 3))
-def test_losses_are_those_over_gloo(ranks):
+@pytest.mark.parametrize("what", ("ways", "accumulation", "hooks"))
+def test_losses_are_those_over_gloo(what, ranks):
     """FSDP and fully_shard, with odd sizes, and DistributedDataParallel's newer hooks; by two ranks bit for bit."""
-    said = run_ranks("torch_sharded.py", ranks, str(SEED), python=sharding_interpreter())
+    said = run_ranks("torch_sharded.py", ranks, str(SEED), what, python=sharding_interpreter())
     assert [words.splitlines()[-1] for words in said] == [f"rank {rank} of {ranks}: the same" for rank in range(ranks)]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A rank of fully sharded trainings (PyTorch 2.8 and newer): over the backend offpath what they are over gloo.
 
-RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them; the argument seeds what is drawn. With one more
-the service is killed in the middle of a training; it says whether that waits or overlaps.
+RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them; the arguments seed what is drawn and say what is
+tried. "waits", "overlaps": the service is killed in the middle of such a training.
 """
 
 import os
@@ -88,7 +88,7 @@ def batch(step):
     return torch.randn(8, ODD, generator=generator), torch.randint(0, 3, (8,), generator=generator)
 
 
-def trained(model, accumulates=1, steps=5, clips=False, optimizer=None):
+def trained(model, accumulates=1, steps=3, clips=False, optimizer=None):
     optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=0.01)
     losses = []
     for step in range(steps):
@@ -110,13 +110,16 @@ def check(what, ours, theirs):
     assert same, f"{what}: {ours.tolist()} and not {theirs.tolist()}"
 
 
-def check_sharded(gloo, world):
+def check_ways(gloo, world):
     for name, made in WAYS.items():
         theirs = trained(made(gloo, False))
         check(name, trained(made(world, False)), theirs)
         if made is not flat:
             check(f"{name}, overlap", trained(made(world, True)), theirs)
-            check(f"{name}, overlap on gloo", trained(made(gloo, True)), theirs)
+    check("overlap on gloo", trained(sharded(gloo, True)), trained(sharded(gloo, False)))
+
+
+def check_accumulation(gloo, world):
     for overlaps in (False, True):
         model = sharded(world, overlaps)
         check("accumulated", trained(model, 3, clips=True), trained(sharded(gloo, overlaps), 3, clips=True))
@@ -131,16 +134,17 @@ def replicated(group, hook):
     if hook == "powerSGD":
         state = powerSGD_hook.PowerSGDState(group, matrix_approximation_rank=1, start_powerSGD_iter=2)
         model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
-        return trained(model)
+        return trained(model, steps=5)
     if hook == "local SGD":
         alone = [dist.new_group([rank], backend=dist.get_backend(group)) for rank in range(dist.get_world_size())]
         state = post_localSGD_hook.PostLocalSGDState(group, alone[dist.get_rank()], start_localSGD_iter=2)
         model.register_comm_hook(state, post_localSGD_hook.post_localSGD_hook)
         averager = PeriodicModelAverager(period=2, warmup_steps=2, process_group=group)
-        return trained(model, optimizer=PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), averager))
+        inner = torch.optim.SGD(model.parameters(), lr=0.1)
+        return trained(model, steps=5, optimizer=PostLocalSGDOptimizer(inner, averager))
     model.register_comm_hook(group, {"float16": default_hooks.fp16_compress_hook,
                                      "bfloat16": default_hooks.bf16_compress_hook}[hook])  # fmt: skip
-    return trained(model)
+    return trained(model, steps=5)
 
 
 def check_hooks(gloo, world):
@@ -169,11 +173,10 @@ def main():
     warnings.simplefilter("ignore")
     dist.init_process_group("offpath", timeout=timedelta(seconds=60))
     world = dist.group.WORLD
-    if len(sys.argv) > 2:
+    if sys.argv[2] in ("waits", "overlaps"):
         check_loss(world, sys.argv[2] == "overlaps")
     gloo = dist.new_group(backend="gloo")
-    check_sharded(gloo, world)
-    check_hooks(gloo, world)
+    {"ways": check_ways, "accumulation": check_accumulation, "hooks": check_hooks}[sys.argv[2]](gloo, world)
     dist.barrier()
     print(f"rank {dist.get_rank()} of {dist.get_world_size()}: the same", flush=True)
     dist.destroy_process_group()
