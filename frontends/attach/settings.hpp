@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -11,6 +12,9 @@ namespace offpath::attach {
 // error: the job cannot run as asked; warn: it runs, without Offpath or with less of it; info: a few lines a run;
 // debug: per communicator.
 enum class LogLevel { off, error, warn, info, debug };
+
+// Of the texts that the first process tells the others.
+inline constexpr size_t kMaxPolicyText = 16384;
 
 struct Settings {
   LogLevel log = LogLevel::warn;                  // OFFPATH_LOG

@@ -5,10 +5,10 @@
 #include "attach/statistics.hpp"
 #include "base/clock.hpp"
 #include "client/next_session.hpp"
-#include "mpi/job/blocking.hpp"
 #include "mpi/job/network.hpp"
 #include "mpi/job/opening.hpp"
 #include "mpi/native/native.hpp"
+#include "policy/blocking.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -75,7 +75,7 @@ void Job::fill_opening(Opening* opening) const {
   opening->adapt_percent = static_cast<uint8_t>(settings_.adapt_percent);
   const base::Result<NamedPreferences> named = NamedPreferences::parse(settings_.comm_policy);
   if (!named.ok()) problem = named.status().text();
-  const base::Result<uint32_t> blocking = parse_blocking(settings_.blocking);
+  const base::Result<uint32_t> blocking = policy::parse_blocking(settings_.blocking);
   opening->blocking = blocking.ok() ? blocking.value() : 0;
   if (!blocking.ok()) problem = blocking.status().text();
   if (settings_.policy.size() >= kMaxPolicyText) problem = "OFFPATH_POLICY is too long. Shorten it";

@@ -6,7 +6,7 @@
 
 namespace offpath::mpi {
 
-inline constexpr size_t kMaxPolicyText = 16384;
+using attach::kMaxPolicyText;
 
 struct Job::Opening {
   attach::Terms terms;

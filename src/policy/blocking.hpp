@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace offpath::mpi {
+namespace offpath::policy {
 
-// From "alltoall,bcast", "all", "none" or nothing to a set of bits 1 << policy::Collective (of the nonblocking form).
+// From "alltoall,bcast", "all", "none" or nothing to a set of bits 1 << Collective (of the nonblocking form).
 base::Result<uint32_t> parse_blocking(std::string_view text);
 
-}  // namespace offpath::mpi
+}  // namespace offpath::policy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "mpi/job/blocking.hpp"
+#include "policy/blocking.hpp"
 
 #include "policy/policy.hpp"
 
@@ -7,15 +7,15 @@
 #include <optional>
 #include <string>
 
-namespace offpath::mpi {
+namespace offpath::policy {
 namespace {
 
 // The bits of a word; none: it is no word.
 std::optional<uint32_t> bits_of(std::string_view word) {
   if (word == "all") return UINT32_MAX;
   if (word == "none") return 0;
-  for (uint32_t i = 0; i < policy::kCollectivesCount; ++i) {
-    const std::string_view name = policy::blocking_name(static_cast<policy::Collective>(i));
+  for (uint32_t i = 0; i < kCollectivesCount; ++i) {
+    const std::string_view name = blocking_name(static_cast<Collective>(i));
     if (!name.empty() && word == name) return uint32_t{1} << i;
   }
   return std::nullopt;
@@ -24,8 +24,8 @@ std::optional<uint32_t> bits_of(std::string_view word) {
 // "alltoall, alltoallv"
 std::string known_names() {
   std::string names;
-  for (size_t i = 0; i < policy::kCollectivesCount; ++i) {
-    const std::string name = policy::blocking_name(static_cast<policy::Collective>(i));
+  for (size_t i = 0; i < kCollectivesCount; ++i) {
+    const std::string name = blocking_name(static_cast<Collective>(i));
     if (!name.empty()) names += name + ", ";
   }
   return names + "all, none";
@@ -49,4 +49,4 @@ base::Result<uint32_t> parse_blocking(std::string_view text) {
   return bits;
 }
 
-}  // namespace offpath::mpi
+}  // namespace offpath::policy
