@@ -5,7 +5,7 @@
 #include "attach/resting.hpp"
 #include "base/environment.hpp"
 #include "base/random.hpp"
-#include "policy/policy.hpp"
+#include "policy/blocking.hpp"
 #include "shmem/job_records.hpp"
 
 #include <unistd.h>
@@ -27,18 +27,35 @@ constexpr const char* segment_name(size_t which) {
 
 }  // namespace
 
+const char* family_name(Family family) {
+  static constexpr std::array<const char*, kFamilies> kNames{"put",     "get",      "atomic",   "broadcast",
+                                                             "collect", "fcollect", "alltoall", "reduce"};
+  return kNames[static_cast<size_t>(family)];
+}
+
 void Job::fill_opening(Opening* opening) const {
   opening->terms.propose(settings_);
-  base::fill_random(opening->team, sizeof(opening->team));
+  base::fill_random(opening->team.data(), opening->team.size());
   opening->enabled = base::Environment::flag("OFFPATH_ENABLE", true) ? 1 : 0;
-  policy::Table table = policy::Table::measured();
+  policy::Table table;
   const base::Status status = table.apply(settings_.policy);
-  if (!status.ok()) snprintf(opening->terms.problem, sizeof(opening->terms.problem), "%s", status.text());
-  for (uint32_t nodes = 1; nodes <= static_cast<uint32_t>(pe_count_); ++nodes) {
-    if (table.choose(policy::Collective::window, 0, nodes).path != policy::Path::dpu) continue;
-    opening->min_nodes = nodes;
-    break;
-  }
+  std::string problem = status.ok() ? "" : status.text();
+  const base::Result<uint32_t> blocking = policy::parse_blocking(settings_.blocking);
+  if (!blocking.ok()) problem = blocking.status().text();
+  if (settings_.policy.size() >= attach::kMaxPolicyText) problem = "OFFPATH_POLICY is too long. Shorten it";
+  // Threads may be in collectives of one set at a time, in another order at each PE.
+  int threads = SHMEM_THREAD_SINGLE;
+  native().shmem_query_thread(&threads);
+  opening->blocking = blocking.ok() && threads != SHMEM_THREAD_MULTIPLE ? blocking.value() : 0;
+  snprintf(opening->policy, sizeof(opening->policy), "%s", problem.empty() ? settings_.policy.c_str() : "");
+  snprintf(opening->terms.problem, sizeof(opening->terms.problem), "%s", problem.c_str());
+}
+
+bool Job::offloads_collectives(uint32_t nodes) const {
+  using enum policy::Collective;
+  const auto collectives = {ibcast, iallgather, iallgatherv, ialltoall, iallreduce};
+  return std::any_of(collectives.begin(), collectives.end(),
+                     [&](policy::Collective each) { return policy_.offloads(each, nodes); });
 }
 
 std::vector<std::byte*> Job::mapped_parts(size_t which, const Range& own) const {
@@ -107,14 +124,19 @@ bool Job::agree() {
   if (opening->enabled == 0) return turn_off(LogLevel::info, "OFFPATH_ENABLE is 0");
   if (opening->terms.problem[0] != '\0') return turn_off(LogLevel::warn, opening->terms.problem);
   const uint32_t node_count = member_.nodes().count();
-  if (opening->min_nodes == 0 || node_count < opening->min_nodes) {
-    return turn_off(LogLevel::info, "the policy offloads no windows on " + std::to_string(node_count) + " node(s)");
+  policy_ = policy::Table::measured();
+  (void)policy_.apply(opening->policy);
+  blocking_ = opening->blocking;
+  offloads_memory_ = policy_.choose(policy::Collective::window, 0, node_count).path == policy::Path::dpu;
+  if (!offloads_memory_ && !offloads_collectives(node_count)) {
+    return turn_off(LogLevel::info, "the policy offloads nothing on " + std::to_string(node_count) + " node(s)");
   }
   attach::Directory members;
   std::string problem = member_.choose_cores(opening->terms, settings_, records);
   if (problem.empty()) problem = member_.attach(opening->terms, exchange(), &members);
   if (!problem.empty()) return turn_off(LogLevel::warn, problem);
-  return open_windows(*opening, members);
+  active_sets_.open(member_.session(), pe_, opening->team, members, member_.nodes());
+  return !offloads_memory_ || open_windows(*opening, members);
 }
 
 void Job::start() {
@@ -145,6 +167,7 @@ void Job::close() {
   segments_.clear();
   offpath_team_destroy(team_);
   team_ = nullptr;
+  active_sets_.close();
   member_.detach();
 }
 
@@ -169,17 +192,16 @@ void Job::quiet() {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // stores to mapped memory
   for (Segment& segment : segments_) {
     const offpath_status_t status = offpath_window_flush(segment.window(), UINT64_MAX);
-    if (status != OFFPATH_OK) return fail(status, "an operation", -1);
+    if (status != OFFPATH_OK) return fail(status, "an operation on memory of another PE");
   }
 }
 
-void Job::fail(offpath_status_t status, const char* operation, int pe) {
+void Job::fail(offpath_status_t status, const std::string& operation) {
   if (!active_.exchange(false)) return;
-  const std::string target = pe < 0 ? "another PE" : "PE " + std::to_string(pe);
   attach::say(settings_, LogLevel::error,
-              "PE %d: %s on memory of %s failed: %s (OpenSHMEM cannot report it, so the job ends). See "
+              "PE %d: %s failed: %s (OpenSHMEM cannot report it, so the job ends). See "
               "OFFPATH_SERVICE_LOG for the service's last words",
-              pe_, operation, target.c_str(), offpath_status_string(status));
+              pe_, operation.c_str(), offpath_status_string(status));
   native().shmem_global_exit(1);
 }
 

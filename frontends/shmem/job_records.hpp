@@ -10,8 +10,9 @@ inline constexpr size_t kHeap = 0, kData = 1, kSegments = 2;
 
 struct Job::Opening {
   attach::Terms terms;
-  uint8_t team[OFFPATH_TEAM_ID_BYTES];
-  uint32_t min_nodes;  // the fewest on which the policy offloads windows; 0: none
+  ActiveSets::Id team;
+  char policy[attach::kMaxPolicyText];
+  uint32_t blocking;  // collectives to offload: bit 1 << policy::Collective
   uint8_t enabled;
 };
 

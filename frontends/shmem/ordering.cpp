@@ -42,7 +42,7 @@ void shmem_ctx_quiet(shmem_ctx_t ctx) {
 // Offloaded, every context is the default one: what it orders apart natively has no traffic, and Open MPI 4.1.4 hangs
 // over TCP in shmem_finalize after contexts were used.
 int shmem_ctx_create(long options, shmem_ctx_t* ctx) {
-  if (!job.serves()) return native().shmem_ctx_create(options, ctx);
+  if (!job.serves_memory()) return native().shmem_ctx_create(options, ctx);
   *ctx = *native().default_context;
   return 0;
 }

@@ -6,7 +6,6 @@
 namespace offpath::shmem {
 
 void Job::write_statistics() const {
-  static constexpr const char* kFamilyNames[kFamilies] = {"put", "get", "atomic"};
   uint64_t offloaded_count = 0, native_count = 0, mapped_count = 0;
   attach::JsonObject families;
   for (size_t i = 0; i < kFamilies; ++i) {
@@ -15,7 +14,8 @@ void Job::write_statistics() const {
     offloaded_count += offloaded;
     native_count += stayed;
     mapped_count += counters_.families[i].mapped_count.load();
-    if (offloaded + stayed > 0) families.object(kFamilyNames[i], attach::offloaded_and_native(offloaded, stayed));
+    if (offloaded + stayed > 0)
+      families.object(family_name(static_cast<Family>(i)), attach::offloaded_and_native(offloaded, stayed));
   }
   const offpath_session_counters_t service = attach::counters_of(member_.session());
   attach::JsonObject line = attach::statistics_of(pe_, pe_count_, "openshmem", reason_);

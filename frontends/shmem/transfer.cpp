@@ -3,11 +3,10 @@
 
 #include <array>
 #include <cstring>
+#include <string>
 
 namespace offpath::shmem {
 namespace {
-
-constexpr const char* kFamilyNames[] = {"put", "get", "atomic operation"};
 
 Counters::PerFamily& counters_of(Family family) { return job.counters().families[static_cast<size_t>(family)]; }
 
@@ -33,7 +32,7 @@ uint64_t symmetric_extent(const Elements& elements) {
 
 // The segment that serves a call, or null for a native one.
 Segment* serving(Family family, const void* symmetric, uint64_t extent, int pe) {
-  if (extent == 0 || !job.serves()) return nullptr;
+  if (extent == 0 || !job.serves_memory()) return nullptr;
   Segment* const segment = pe < 0 || pe >= job.pe_count() ? nullptr : job.find(symmetric, extent);
   if (segment == nullptr) count(counters_of(family).native_count);
   return segment;
@@ -53,7 +52,7 @@ void execute(Family family, const Segment& segment, const offpath_remote_t& remo
     offpath_op_free(op);
   }
   if (status != OFFPATH_OK) {
-    return job.fail(status, kFamilyNames[static_cast<size_t>(family)], static_cast<int>(remote.target));
+    return job.fail(status, std::string(family_name(family)) + " on memory of PE " + std::to_string(remote.target));
   }
   count(counters_of(family).offloaded_count);
   count(job.counters().offloaded_bytes, remote.target_bytes);

@@ -72,3 +72,22 @@
   OFFPATH_SHMEM_TYPE(int16, int16_t)          \
   OFFPATH_SHMEM_TYPE(uint8, uint8_t)          \
   OFFPATH_SHMEM_TYPE(uint16, uint16_t)
+
+// Reductions by the beginning of their names: OFFPATH_SHMEM_TYPE(name, type, element). All combine by sum and prod ...
+#define OFFPATH_SHMEM_COMPLEX_TYPES                                   \
+  OFFPATH_SHMEM_TYPE(shmem_complexf, OSHMEM_COMPLEX_TYPE(float), C32) \
+  OFFPATH_SHMEM_TYPE(shmem_complexd, OSHMEM_COMPLEX_TYPE(double), C64)
+// ... numbers that are ordered by min and max ...
+#define OFFPATH_SHMEM_REAL_TYPES                \
+  OFFPATH_SHMEM_TYPE(shmem_float, float, F32)   \
+  OFFPATH_SHMEM_TYPE(shmem_double, double, F64) \
+  OFFPATH_SHMEM_TYPE(shmem_longdouble, long double, FLONG)
+// ... integers by and, or, xor.
+#define OFFPATH_SHMEM_INTEGER_TYPES                  \
+  OFFPATH_SHMEM_TYPE(shmem_short, short, I16)        \
+  OFFPATH_SHMEM_TYPE(shmem_int, int, I32)            \
+  OFFPATH_SHMEM_TYPE(shmem_long, long, I64)          \
+  OFFPATH_SHMEM_TYPE(shmem_longlong, long long, I64) \
+  OFFPATH_SHMEM_TYPE(shmemx_int16, int16_t, I16)     \
+  OFFPATH_SHMEM_TYPE(shmemx_int32, int32_t, I32)     \
+  OFFPATH_SHMEM_TYPE(shmemx_int64, int64_t, I64)

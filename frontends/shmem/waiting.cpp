@@ -2,6 +2,8 @@
 // Waiting for a value that another PE writes. Nobody is told of a remote write, so this looks again and again, by the
 // native test, with short sleeps that leave a shared core to the service. Between looks the native library is kept
 // going, which its test does not do: the PE that is to write may need it first, for a lock or an atomic here.
+#include "shmem/waiting.hpp"
+
 #include "base/result.hpp"
 #include "shmem/job.hpp"
 #include "shmem/natives.hpp"
@@ -9,17 +11,18 @@
 #include <ctime>
 
 namespace offpath::shmem {
-namespace {
-
-constexpr int kLooksOnSpareCores = 20000;  // some ms: the service does not need this core
-constexpr int kLooksOnSharedCores = 200;
-constexpr long kNapNs = 20'000;
 
 void progress() {
   if (native().progress == nullptr) return;
   const Inside inside;
   native().progress();
 }
+
+namespace {
+
+constexpr int kLooksOnSpareCores = 20000;  // some ms: the service does not need this core
+constexpr int kLooksOnSharedCores = 200;
+constexpr long kNapNs = 20'000;
 
 template <class T>
 void wait_until(int (*test)(volatile T*, int, T), volatile T* address, int comparison, T value) {

@@ -101,6 +101,36 @@ def random(s):
     offloaded(s, "random", seed, "20", ranks=4)
 
 
+def collectives(s):
+    """Those that are waited for in the call, too, and sets that are not the whole job."""
+    seed = str(numbers.randrange(1 << 32))
+    print(f"seed {seed}")
+    compare(s, "collectives", seed, OFFPATH_MPI_BLOCKING="all")
+    run = offloaded(s, "collectives", seed, "30", ranks=5, OFFPATH_MPI_BLOCKING="all")
+    same(s.native("collectives", seed, "30", ranks=5), run)
+
+
+def collectives_by_policy(s):
+    """Some of each kind are offloaded, the others native, alike at all PEs. Windows may be native altogether."""
+    stats = f"{s.folder}/stats.json"
+    changes = {"OFFPATH_POLICY": "*:1K-inf:dpu,ibcast:host,window:host", "OFFPATH_MPI_BLOCKING": "allgatherv"}
+    run = s.offloaded("collectives", "5", "40", ranks=4, OFFPATH_STATS_FILE=stats, **changes)
+    same(s.native("collectives", "5", "40", ranks=4), run)
+    lines = [line["collectives"] for line in statistics(stats)]
+    sums = {name: [sum(line.get(name, {}).get(f"{way}_count", 0) for line in lines) for way in ("offloaded", "native")]
+            for name in ("put", "broadcast", "collect", "fcollect", "alltoall", "reduce")}
+    check(sums["put"] == [0, 0] and sums["broadcast"][0] == 0 and sums["broadcast"][1] > 0, f"{sums}")
+    check(all(min(sums[name]) > 0 for name in ("collect", "fcollect", "alltoall", "reduce")), f"{sums}")
+
+
+def threads_wait_natively(s):
+    """Where threads may be in collectives of one set at a time, the services could not tell them apart."""
+    stats = f"{s.folder}/stats.json"
+    run = s.offloaded("ends", "many_threads", ranks=2, OFFPATH_MPI_BLOCKING="all", OFFPATH_STATS_FILE=stats)
+    check(run.status == 0 and "reduce: ok" in run.out, str(run))
+    check(all("reduce" not in line["collectives"] for line in statistics(stats)), str(run))
+
+
 def hybrid(s):
     compare(s, "hybrid")
 
@@ -137,10 +167,10 @@ def killed(s):
     ends_badly(s, "killed", ranks=3)
 
 
-def service_killed(s):
+def service_killed(s, way="service_killed"):
     ready = f"{s.folder}/ready"
     changes = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_SERVICE_SHARE": "1", "ENDS_READY": ready}
-    process = s.launch([s.program("ends"), "service_killed"], 2, changes, s.library)
+    process = s.launch([s.program("ends"), way], 2, changes, s.library)
     try:
         limit = time.monotonic() + SECONDS  # for a hang, never reached otherwise
         while not os.path.exists(ready):
@@ -152,6 +182,12 @@ def service_killed(s):
     finally:
         end_group(process)
     check(run.status != 0 and "offpath error:" in run.err and "failed" in run.err, str(run))
+    return run
+
+
+def collective_killed(s):
+    """Who waits for a collective when the service is killed hears of it; the job ends."""
+    check("with other PEs failed" in service_killed(s, "collective_killed").err, "something else failed")
 
 
 def stays_native(s, ranks=2, word=None, **changes):
@@ -184,10 +220,11 @@ def symbols(s):
 
     linked = subprocess.run(["ldd", s.program("moves")], capture_output=True, text=True, check=True).stdout
     native = names(re.search(r"liboshmem\S* => (\S+)", linked)[1])
-    ours = names(s.library) - {"sched_yield", "ucp_worker_progress"}  # frontends/idle
+    # frontends/idle; offpath/shmem.h
+    ours = names(s.library) - {"sched_yield", "ucp_worker_progress", "shmemx_offpath_calls"}
     check(not ours - native, f"exports too much: {sorted(ours - native)}")
     typed = re.compile(r"shmemx?_(ctx_)?(\w+_)?(p|g|i?put\w*|i?get\w*|add|fadd|f?inc|cswap|swap|set|fetch|wait|"
-                       r"wait_until|atomic_\w+)$")
+                       r"wait_until|atomic_\w+|\w+_to_all)$|shmem_(broadcast|f?collect|alltoalls?)\d+$")
     forgotten = {name for name in native if typed.match(name) and "get_name" not in name and "version" not in name}
     check(not forgotten - ours, f"forgotten: {sorted(forgotten - ours)}")
     needed = subprocess.run(["readelf", "-d", s.library], capture_output=True, text=True, check=True).stdout
@@ -203,10 +240,12 @@ CASES = {
     "one_process": lambda s: stays_native(s, ranks=1),
     "policy_host": lambda s: stays_native(s, OFFPATH_POLICY="window:host"),
     "switched_off": lambda s: stays_native(s, OFFPATH_ENABLE="0"),
+    "bad_blocking": lambda s: stays_native(s, word="bcst", OFFPATH_MPI_BLOCKING="bcst"),
     "bad_policy": lambda s: stays_native(s, word="windw", OFFPATH_POLICY="windw:dpu"),
     "no_service": lambda s: stays_native(s, word="could not attach", OFFPATH_SERVICE_PATH="/nonexistent/offpathd"),
     "statistics": stats_file,
-    **{f.__name__: f for f in (moves, atomics, order, computing, random, hybrid, global_exit, killed, service_killed,
+    **{f.__name__: f for f in (moves, atomics, order, computing, random, collectives, collectives_by_policy,
+                               threads_wait_natively, hybrid, global_exit, killed, service_killed, collective_killed,
                                symbols)},
 }
 
