@@ -290,6 +290,10 @@ def line(**changes):
             "2 ranks on 1 node (MPICH): 14 collectives, 4 offloaded (2.0 KiB), 10 native (2 by policy, 8 blocking).",
         ),
         (
+            [line(mpi="openshmem", offloaded_count=5, native_count=2, collectives={"put": {"offloaded_count": 5}})] * 2,
+            "2 ranks on 1 node (OpenSHMEM): 14 operations, 10 offloaded (0 B; 10 put), 4 native (4 by policy).",
+        ),
+        (
             [line(windows={"operations_count": 427, "operations_bytes": 1024, "native_count": 0})] * 2,
             "2 ranks on 1 node (MPICH): 854 one-sided operations, 854 offloaded (2.0 KiB).",
         ),

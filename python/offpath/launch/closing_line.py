@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from offpath.base.sizes import rough_size_text, saved_time, seconds
 from offpath.launch import stats
-from offpath.launch.mpis import MPICH, OPENMPI, SLURM, STANDARD_ABI, TITLES, uses_standard_abi
+from offpath.launch.mpis import MPICH, OPENMPI, OPENSHMEM, SLURM, STANDARD_ABI, TITLES, uses_standard_abi
 from offpath.launch.stats import PETSC, total
 
 STARVED = "Leave the service a core of its own (OFFPATH_SERVICE_CORES), or start fewer ranks than the node has cores"
@@ -87,7 +87,8 @@ def _calls(ranks: Sequence[dict]) -> list[str]:
     reasons = Counter(str(rank["reason"]).rstrip(".") for rank in ranks if rank.get("reason"))
     if not offloaded + native:
         return ["; ".join(reason for reason, _ in reasons.most_common(3))] if reasons else []
-    text = f"{_many(offloaded + native, 'collective')}, {offloaded} offloaded"
+    kind = "operation" if ranks[0].get("mpi") == OPENSHMEM else "collective"  # puts and gets are among them
+    text = f"{_many(offloaded + native, kind)}, {offloaded} offloaded"
     if offloaded:
         text += f" ({'; '.join([rough_size_text(total(ranks, 'offloaded_bytes')), *_most_offloaded(ranks)])})"
     text += f", {native} native"
