@@ -57,8 +57,7 @@ void Lane::say_where() {
 // Whoever says where it is holds back from then on. So that this is short, all attach before.
 bool Lane::all_are_ready() {
   if (!std::exchange(turn_->said_ready, true)) {
-    looks_often_ = in_use();
-    if (looks_often_) offloader.look_at_lanes_often(true);
+    offloader.look_at_lanes_often(true);
     say_to_all(kWord, Seat{shadow_, rank_, size_}, loss_tag(turns_, kReady));
   }
   hear_ready();
@@ -70,8 +69,7 @@ void Lane::hear_ready() {
 }
 
 void Lane::stop_turning() {
-  turn_->said_ready = false;
-  if (std::exchange(looks_often_, false)) offloader.look_at_lanes_often(false);
+  if (std::exchange(turn_->said_ready, false)) offloader.look_at_lanes_often(false);
 }
 
 void Lane::come_back() {
