@@ -20,7 +20,7 @@ setup:  ## Install what building and testing need: Debian packages, Python envir
 configure = { mkdir -p build && cmake --preset release -DOFFPATH_TESTS=$(1) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
 
 # A first demo waits for nothing that it does not show. A tree that was built for more stays so.
-demo:  ## Show on this machine what offloading gains (about three minutes from nothing)
+demo:  ## Show on this machine what offloading gains (three to six minutes from nothing)
 	@tools/setup --debian run
 	@$(MAKE) --no-print-directory -j2 demo-python demo-programs
 	@./offpath demo
