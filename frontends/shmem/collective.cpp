@@ -15,15 +15,14 @@ namespace {
 
 constexpr uint64_t kLookNs = 100'000;  // so often the native library is kept going
 
-// One call: whom it concerns, and whether it is waited for.
+// One call: whom it concerns, whether it is waited for, and how it is done (choose).
 struct Call {
   Family family;
   policy::Collective row;
   const ActiveSet& set;
   offpath_op_t** begun;
+  offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
 };
-
-Counters::PerFamily& counters_of(Family family) { return job.counters().families[static_cast<size_t>(family)]; }
 
 [[gnu::cold]] void fail(offpath_status_t status, Family family) {
   job.fail(status, std::string("a ") + family_name(family) + " with other PEs");
@@ -66,18 +65,18 @@ Team* find_team(const Call& call) {
   Team* const team = job.active_sets().find(call.set);
   if (team == nullptr || team->size < 2) return nullptr;
   if (job.policy().offloads(call.row, team->nodes)) return team;
-  counters_of(call.family).native_count.fetch_add(1, std::memory_order_relaxed);
+  job.counters().of(call.family).native_count.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
 
 // The same with what all know alike of its size: as policy::Table::choose wants it.
-Team* choose(const Call& call, uint64_t bytes, offpath_algorithm_t* algorithm) {
+Team* choose(Call& call, uint64_t bytes) {
   Team* const team = bytes == 0 ? nullptr : find_team(call);
   if (team == nullptr) return nullptr;
   const policy::Choice choice = job.policy().choose(call.row, bytes, team->nodes);
-  *algorithm = choice.algorithm;
+  call.algorithm = choice.algorithm;
   if (choice.path == policy::Path::dpu) return team;
-  counters_of(call.family).native_count.fetch_add(1, std::memory_order_relaxed);
+  job.counters().of(call.family).native_count.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
 
@@ -88,7 +87,8 @@ offpath_status_t post(const Call& call, Team* team, const offpath_collective_t& 
 }
 
 // Always true: the call is served, or the job ends.
-bool execute(const Call& call, Team* team, const offpath_collective_t& collective, uint64_t bytes) {
+bool execute(const Call& call, Team* team, offpath_collective_t collective, uint64_t bytes) {
+  collective.algorithm = call.algorithm;
   offpath_op_t* op = nullptr;
   offpath_status_t status = post(call, team, collective, &op);
   if (status == OFFPATH_OK && call.begun == nullptr) status = wait_until_done(op);
@@ -97,7 +97,7 @@ bool execute(const Call& call, Team* team, const offpath_collective_t& collectiv
     return true;
   }
   if (call.begun != nullptr) *call.begun = op;
-  counters_of(call.family).offloaded_count.fetch_add(1, std::memory_order_relaxed);
+  job.counters().of(call.family).offloaded_count.fetch_add(1, std::memory_order_relaxed);
   job.counters().offloaded_bytes.fetch_add(bytes, std::memory_order_relaxed);
   return true;
 }
@@ -129,39 +129,35 @@ std::vector<offpath_block_t> blocks_of(void* dest, const std::vector<uint64_t>& 
 
 bool broadcast(void* dest, const void* source, uint64_t bytes, int root, const ActiveSet& set, offpath_op_t** begun) {
   return guarded(Family::broadcast, [&] {
-    const Call call{Family::broadcast, policy::Collective::ibcast, set, begun};
-    offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
+    Call call{Family::broadcast, policy::Collective::ibcast, set, begun};
     if (root < 0 || root >= set.size) return false;
-    Team* const team = choose(call, bytes, &algorithm);
+    Team* const team = choose(call, bytes);
     if (team == nullptr) return false;
     const bool sends = root == team->member;
     const std::vector<offpath_block_t> block{block_of(sends ? source : dest, bytes)}, none;
     offpath_collective_t collective = collective_of(OFFPATH_BCAST, sends ? block : none, sends ? none : block);
     collective.root = static_cast<uint32_t>(root);
-    collective.algorithm = algorithm;
     return execute(call, team, collective, bytes);
   });
 }
 
 bool fcollect(void* dest, const void* source, uint64_t bytes, const ActiveSet& set, offpath_op_t** begun) {
   return guarded(Family::fcollect, [&] {
-    const Call call{Family::fcollect, policy::Collective::iallgather, set, begun};
-    offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
+    Call call{Family::fcollect, policy::Collective::iallgather, set, begun};
     uint64_t all = 0;
     if (set.size < 1 || !multiply(bytes, static_cast<uint64_t>(set.size), &all)) return false;
-    Team* const team = choose(call, all, &algorithm);
+    Team* const team = choose(call, all);
     if (team == nullptr) return false;
     const std::vector<offpath_block_t> send{block_of(source, bytes)};
     const auto recv = blocks_of(dest, std::vector<uint64_t>(static_cast<size_t>(team->size), bytes));
     offpath_collective_t collective = collective_of(OFFPATH_ALLGATHER, send, recv);
-    collective.algorithm = algorithm;
     return execute(call, team, collective, all);
   });
 }
 
 bool collect(void* dest, const void* source, uint64_t bytes, const ActiveSet& set) {
   return guarded(Family::collect, [&] {
-    const Call call{Family::collect, policy::Collective::iallgatherv, set, nullptr};
+    Call call{Family::collect, policy::Collective::iallgatherv, set, nullptr};
     Team* const team = find_team(call);
     if (team == nullptr) return false;
     std::vector<uint64_t> lengths(static_cast<size_t>(team->size));
@@ -177,20 +173,17 @@ bool collect(void* dest, const void* source, uint64_t bytes, const ActiveSet& se
       fail(status, call.family);
       return true;
     }
-    offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
-    if (!fits || choose(call, all, &algorithm) == nullptr) return false;
+    if (!fits || choose(call, all) == nullptr) return false;
     const std::vector<offpath_block_t> send{block_of(source, bytes)};
     const auto recv = blocks_of(dest, lengths);
     offpath_collective_t collective = collective_of(OFFPATH_ALLGATHER, send, recv);
-    collective.algorithm = algorithm;
     return execute(call, team, collective, all);
   });
 }
 
 bool alltoall(void* dest, const void* source, const Portions& portions, const ActiveSet& set, offpath_op_t** begun) {
   return guarded(Family::alltoall, [&] {
-    const Call call{Family::alltoall, policy::Collective::ialltoall, set, begun};
-    offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
+    Call call{Family::alltoall, policy::Collective::ialltoall, set, begun};
     // Of a side: what an element takes with the gap behind it, and a portion.
     struct Side {
       ptrdiff_t stride;
@@ -204,7 +197,7 @@ bool alltoall(void* dest, const void* source, const Portions& portions, const Ac
     const auto pes = static_cast<uint64_t>(set.size);
     if (!to.fits(portions, pes) || !from.fits(portions, pes)) return false;
     const uint64_t bytes = portions.count * portions.bytes;
-    Team* const team = choose(call, bytes * pes, &algorithm);
+    Team* const team = choose(call, bytes * pes);
     if (team == nullptr) return false;
     const offpath_range_t element{0, portions.bytes};
     const std::array<offpath_layout_t, 2> layouts{{{portions.bytes, static_cast<int64_t>(to.element), &element, 1},
@@ -217,7 +210,6 @@ bool alltoall(void* dest, const void* source, const Portions& portions, const Ac
           block_of(static_cast<std::byte*>(dest) + peer * to.portion, bytes, peer, portions.dest_stride == 1 ? 0 : 1));
     }
     offpath_collective_t collective = collective_of(OFFPATH_EXCHANGE, send, recv);
-    collective.algorithm = algorithm;
     if (portions.dest_stride != 1 || portions.source_stride != 1) {
       collective.layouts = layouts.data();
       collective.layouts_count = static_cast<uint32_t>(layouts.size());
@@ -229,17 +221,15 @@ bool alltoall(void* dest, const void* source, const Portions& portions, const Ac
 bool reduce(void* dest, const void* source, int64_t count, uint64_t bytes, const Reduction& reduction,
             const ActiveSet& set, offpath_op_t** begun) {
   return guarded(Family::reduce, [&] {
-    const Call call{Family::reduce, policy::Collective::iallreduce, set, begun};
-    offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
+    Call call{Family::reduce, policy::Collective::iallreduce, set, begun};
     uint64_t all = 0;
     if (count < 1 || !multiply(static_cast<uint64_t>(count), bytes, &all)) return false;
-    Team* const team = choose(call, all, &algorithm);
+    Team* const team = choose(call, all);
     if (team == nullptr) return false;
     const std::vector<offpath_block_t> send{block_of(source, all)}, recv{block_of(dest, all)};
     offpath_collective_t collective = collective_of(OFFPATH_ALLREDUCE, send, recv);
     collective.op = reduction.op;
     collective.element = reduction.element;
-    collective.algorithm = algorithm;
     return execute(call, team, collective, all);
   });
 }

@@ -37,6 +37,7 @@ struct Counters {
     std::atomic<uint64_t> mapped_count{0};  // done by loads and stores of this process
   };
   std::array<PerFamily, kFamilies> families;
+  PerFamily& of(Family family) { return families[static_cast<size_t>(family)]; }
   std::atomic<uint64_t> offloaded_bytes{0};
 };
 

@@ -8,8 +8,6 @@
 namespace offpath::shmem {
 namespace {
 
-Counters::PerFamily& counters_of(Family family) { return job.counters().families[static_cast<size_t>(family)]; }
-
 void count(std::atomic<uint64_t>& counter, uint64_t by = 1) { counter.fetch_add(by, std::memory_order_relaxed); }
 
 // Data bytes; 0 for none or more than an address space holds, and for strides that OpenSHMEM does not allow.
@@ -34,7 +32,7 @@ uint64_t symmetric_extent(const Elements& elements) {
 Segment* serving(Family family, const void* symmetric, uint64_t extent, int pe) {
   if (extent == 0 || !job.serves_memory()) return nullptr;
   Segment* const segment = pe < 0 || pe >= job.pe_count() ? nullptr : job.find(symmetric, extent);
-  if (segment == nullptr) count(counters_of(family).native_count);
+  if (segment == nullptr) count(job.counters().of(family).native_count);
   return segment;
 }
 
@@ -54,7 +52,7 @@ void execute(Family family, const Segment& segment, const offpath_remote_t& remo
   if (status != OFFPATH_OK) {
     return job.fail(status, std::string(family_name(family)) + " on memory of PE " + std::to_string(remote.target));
   }
-  count(counters_of(family).offloaded_count);
+  count(job.counters().of(family).offloaded_count);
   count(job.counters().offloaded_bytes, remote.target_bytes);
 }
 
@@ -121,7 +119,7 @@ bool put(void* symmetric, const void* local, const Elements& elements, int pe, U
   if (segment == nullptr) return false;
   if (std::byte* const mapped = segment->mapped(symmetric, pe); mapped != nullptr && contiguous(elements)) {
     memmove(mapped, local, bytes);
-    count(counters_of(Family::put).mapped_count);
+    count(job.counters().of(Family::put).mapped_count);
     return true;
   }
   offpath_remote_t remote = remote_of(OFFPATH_PUT, *segment, symmetric, bytes, pe);
@@ -139,7 +137,7 @@ bool get(void* local, const void* symmetric, const Elements& elements, int pe, U
   if (segment == nullptr) return false;
   if (const std::byte* const mapped = segment->mapped(symmetric, pe); mapped != nullptr && contiguous(elements)) {
     memmove(local, mapped, bytes);
-    count(counters_of(Family::get).mapped_count);
+    count(job.counters().of(Family::get).mapped_count);
     return true;
   }
   offpath_remote_t remote = remote_of(OFFPATH_GET, *segment, symmetric, bytes, pe);

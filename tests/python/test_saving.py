@@ -70,6 +70,20 @@ def test_what_nobody_waits_for_is_saved_when_the_session_ends(session, tmp_path)
     assert all((np.load(tmp_path / f"{at}.npy") == at).all() for at in range(20)) and len(os.listdir(tmp_path)) == 20
 
 
+def test_a_program_that_is_killed_leaves_the_old_file(session, tmp_path):
+    code = """if True:
+        import os, secrets, signal, numpy, offpath
+        session = offpath.attach(secrets.token_bytes(32), node_only=True)
+        offpath.save("state.npy", numpy.zeros(10)).wait()
+        saving = offpath.save("state.npy", numpy.ones(1_000_000))
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path)
+    assert done.returncode == -signal.SIGKILL and (np.load(tmp_path / "state.npy") == 0).all()
+    (rest,) = {*os.listdir(tmp_path)} - {"state.npy"}
+    assert rest.startswith(".state.npy.") and rest.endswith(".part")
+
+
 def test_it_is_awaited(session, tmp_path):
     async def program():
         return await asyncio.gather(*(offpath.save(tmp_path / str(at), np.ones(at)) for at in range(5)))

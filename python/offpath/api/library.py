@@ -59,7 +59,6 @@ _QUICK: dict[str, tuple[Any, list[Any]]] = {
     "offpath_op_describe": (None, [c_void_p, c_char_p, c_size_t]),
     "offpath_task_result": (c_int, [c_void_p, POINTER(structs.TaskResult)]),
     "offpath_op_times": (c_int, [c_void_p, POINTER(structs.OpTimes)]),
-    "offpath_file_result": (c_int, [c_void_p, POINTER(structs.FileResult)]),
     "offpath_session_alive": (c_int, [c_void_p]),
     "offpath_session_events": (c_uint32, [c_void_p]),
     "offpath_team_nodes": (c_uint32, [c_void_p]),

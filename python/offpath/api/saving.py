@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files that the service writes while the program goes on.
 
-What had a file's name keeps it until all of the new one is there. A lost service, or one on another machine, costs time
-only: then this process writes.
+What had a file's name keeps it until all of the new one is there. Whatever goes wrong at the service costs time only:
+this process writes then.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from offpath.api import structs
 from offpath.api.buffers import Buffer
 from offpath.api.constants import Status
 from offpath.api.failures import ArgumentError, WaitTimeout
-from offpath.api.library import library, quick
+from offpath.api.library import library
 from offpath.api.operation import Operation
 
 if TYPE_CHECKING:
@@ -81,14 +81,10 @@ class Saving(Operation[str]):
 
     def _finish(self, status: int) -> int:
         try:
-            if status == Status.ERR_FILE:
-                result = structs.FileResult(struct_bytes=sizeof(structs.FileResult))
-                quick().offpath_file_result(self._handle, byref(result))
-                raise OSError(result.system_error, os.strerror(result.system_error))
             # Opened in any case: network file systems send what others are to see when a writer closes.
             descriptor = os.open(self._part, os.O_WRONLY | os.O_CLOEXEC)
             try:
-                if status != Status.OK:
+                if status != Status.OK:  # also what was refused: what the file system says now is the error
                     _write(descriptor, memoryview(self._keep.owner).cast("B"), self._at)
             finally:
                 os.close(descriptor)

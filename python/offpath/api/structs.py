@@ -177,10 +177,6 @@ class FileTransfer(ctypes.Structure):
     ]
 
 
-class FileResult(ctypes.Structure):
-    _fields_ = [("struct_bytes", c_uint32), ("system_error", c_int32), ("bytes", c_uint64)]
-
-
 # Names in the header, for the test that compares sizes and offsets.
 IN_THE_HEADER: dict[str, type[ctypes.Structure]] = {
     "offpath_error_t": Error,
@@ -197,5 +193,4 @@ IN_THE_HEADER: dict[str, type[ctypes.Structure]] = {
     "offpath_task_params_t": TaskParams,
     "offpath_task_result_t": TaskResult,
     "offpath_file_transfer_t": FileTransfer,
-    "offpath_file_result_t": FileResult,
 }

@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rank of `offpath bench training --parts fsdp`: steps of one sharded model with different backends, in turns.
+"""A rank of `offpath bench training --parts sharded`: steps of one sharded model with different backends, in turns.
 
 Rank 0 prints one line of JSON: times of each way in seconds, one for each round.
 """
 
 from __future__ import annotations
-
-import argparse
-import json
-import os
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -17,7 +12,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
 
 import offpath.torch
-from offpath.torch.training_step import TIMEOUT, model_of, share_of, timed
+from offpath.torch.training_step import begin, end, model_of, share_of, timed
 
 WARMUP = 2
 WAYS = {"gloo": ("gloo", False), "gloo, overlap": ("gloo", True),
@@ -46,17 +41,16 @@ class Sharded:
         self._plain.zero_grad()
         self._plain(batch).square().mean().backward()
 
-    def exchange(self, _: torch.Tensor) -> None:
+    def exchange(self, batch: torch.Tensor) -> None:
         """What is communicated in a step, alone: each layer is gathered twice, and its gradients are reduced."""
         for _ in range(self._layers):
-            self.gather(_)
-            self.gather(_)
-            self.reduce(_)
+            for part in (self.gather, self.gather, self.reduce):
+                part(batch)
 
-    def gather(self, _: Any) -> None:
+    def gather(self, _: torch.Tensor) -> None:
         dist.all_gather_into_tensor(self._layer, self._shard, group=self.group)
 
-    def reduce(self, _: Any) -> None:
+    def reduce(self, _: torch.Tensor) -> None:
         dist.reduce_scatter_tensor(self._shard, self._layer, op=dist.ReduceOp.AVG, group=self.group)
 
     def step(self, batch: torch.Tensor) -> None:
@@ -68,16 +62,7 @@ class Sharded:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--layers", type=int, default=8)
-    parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--share", type=float, default=0.4)
-    parser.add_argument("--rounds", type=int, default=10)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    offpath.torch.init_process_group(timeout=TIMEOUT)
-    size = dist.get_world_size()
-    groups = {"gloo": dist.new_group(backend="gloo"), "offpath": dist.group.WORLD}
+    options, groups = begin()
     meshes = {name: DeviceMesh.from_group(group, "cpu") for name, group in groups.items()}
     peers = {
         way: Sharded(meshes[backend], overlaps, options.layers, options.width)
@@ -97,14 +82,10 @@ def main() -> None:
         for peer in peers.values()
     ])  # fmt: skip
     dist.all_reduce(largest, dist.ReduceOp.MAX)
-    if dist.get_rank() == 0:
-        print(json.dumps({
-            "ranks": size, "model_bytes": options.layers * options.width**2 * 4, "rows": len(batch),
-            "layers": options.layers, "largest_difference": float(largest.max()), "times": times,
-            "torch": torch.__version__, "cores": len(os.sched_getaffinity(0)),
-        }), flush=True)  # fmt: skip
-    dist.barrier()
-    dist.destroy_process_group()
+    end({
+        "model_bytes": options.layers * options.width**2 * 4, "rows": len(batch), "layers": options.layers,
+        "largest_difference": float(largest.max()), "times": times, "torch": torch.__version__,
+    })  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -23,7 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 import offpath.torch
 
 WARMUP = 4
-TIMEOUT = timedelta(seconds=300)
+_TIMEOUT = timedelta(seconds=300)
 
 
 def model_of(layers: int, width: int) -> torch.nn.Module:
@@ -84,18 +84,31 @@ def share_of(steps: Steps, share: float, width: int) -> torch.Tensor:
     return torch.randn(rows, width, generator=generator)
 
 
-def main() -> None:
+def begin(**more: float) -> tuple[argparse.Namespace, dict[str, Any]]:
+    """What a rank was told, by options of which `more` has some with their usual values; and the groups to compare."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--layers", type=int, default=8)
     parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--bucket-mb", type=float, default=1.0)
     parser.add_argument("--share", type=float, default=0.4)
     parser.add_argument("--rounds", type=int, default=10)
+    for name, usual in more.items():
+        parser.add_argument("--" + name.replace("_", "-"), type=float, default=usual)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    offpath.torch.init_process_group(timeout=TIMEOUT)
-    rank, size = dist.get_rank(), dist.get_world_size()
-    groups = {"gloo": dist.new_group(backend="gloo"), "offpath": dist.group.WORLD}
+    offpath.torch.init_process_group(timeout=_TIMEOUT)
+    return options, {"gloo": dist.new_group(backend="gloo"), "offpath": dist.group.WORLD}
+
+
+def end(result: Mapping[str, Any]) -> None:
+    """Rank 0 says what was found; all leave together."""
+    if dist.get_rank() == 0:
+        print(json.dumps({**result, "ranks": dist.get_world_size(), "cores": len(os.sched_getaffinity(0))}), flush=True)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def main() -> None:
+    options, groups = begin(bucket_mb=1.0)
     peers = {name: Steps(group, options.layers, options.width, options.bucket_mb) for name, group in groups.items()}
     batch = share_of(peers["gloo"], options.share, options.width)
     times: dict[str, dict[str, list[float]]] = {name: {"compute": [], "exchange": [], "step": []} for name in peers}
@@ -114,14 +127,11 @@ def main() -> None:
         ]
         largest = torch.maximum(largest, torch.tensor([max(errors)]))
     dist.all_reduce(largest, dist.ReduceOp.MAX)
-    if rank == 0:
-        print(json.dumps({
-            "ranks": size, "gradient_bytes": options.layers * options.width**2 * 4, "rows": len(batch),
-            "buckets": math.ceil(options.layers * options.width**2 * 4 / (options.bucket_mb * 2**20)),
-            "largest_difference": float(largest), "times": times, "cores": len(os.sched_getaffinity(0)),
-        }), flush=True)  # fmt: skip
-    dist.barrier()
-    dist.destroy_process_group()
+    end({
+        "gradient_bytes": options.layers * options.width**2 * 4, "rows": len(batch),
+        "buckets": math.ceil(options.layers * options.width**2 * 4 / (options.bucket_mb * 2**20)),
+        "largest_difference": float(largest), "times": times,
+    })  # fmt: skip
 
 
 def difference(ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> float:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program whose service is on another machine: a collective, and a task with a long result. Arguments: the job's
-token, a file to which the task adds a line. Prints what Offpath says of a failure; what is wrong is an assertion."""
+"""A program whose service is on another machine: a collective, a task with a long result, and an array that is
+saved. Arguments: the job's token, a file to which the task adds a line. Prints what Offpath says of a failure; what
+is wrong is an assertion."""
 
 import os
 import secrets
@@ -18,6 +19,8 @@ COUNT = 5000
 def use(session, file, memory):
     x, y = memory[COUNT : 2 * COUNT], memory[3 * COUNT : 4 * COUNT]
     team = offpath.Team(session, secrets.token_bytes(16), 0, [session.address])
+    offpath.save(file + ".npy", x).wait()  # by this process: the files are here
+    assert (np.load(file + ".npy") == x).all(), "it has saved something else"
     team.allreduce(x, y)
     assert (y == x).all(), "it has received something else"
     said = session.task(functions.notes, file, 12000, inputs=[x], outputs=[y]).wait()
