@@ -3,6 +3,7 @@
 # left out, and that is said.
 
 set(OFFPATH_MPIS "")
+set(OFFPATH_FIRST_MPI "")  # of those whose mpicc is called just that; if none is, that which was found first
 set(OFFPATH_TITLE_openmpi "Open MPI")
 set(OFFPATH_TITLE_mpich "MPICH")
 
@@ -51,6 +52,10 @@ function(offpath_find_mpi name compile_args link_args)
   target_include_directories(mpi_${name} SYSTEM INTERFACE ${compile})
   target_link_libraries(mpi_${name} INTERFACE ${link})
   set(OFFPATH_MPIS ${OFFPATH_MPIS} ${name} PARENT_SCOPE)
+  execute_process(COMMAND mpicc ${compile_args} OUTPUT_QUIET ERROR_QUIET RESULT_VARIABLE status)
+  if(status EQUAL 0 OR OFFPATH_FIRST_MPI STREQUAL "")
+    set(OFFPATH_FIRST_MPI ${name} PARENT_SCOPE)
+  endif()
   # The Fortran wrapper has the C one's name and place.
   string(REGEX REPLACE "mpicc([^/]*)$" "mpif90\\1" fortran ${mpicc})
   if(NOT EXISTS ${fortran})

@@ -4,6 +4,7 @@
 #include "mpi/native/native.hpp"
 
 #include <climits>
+#include <exception>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -81,6 +82,14 @@ bool is_root(MPI_Comm comm, int root) {
 Narrowed::Narrowed(const Arguments& wide, Meaning meaning, Until until, MPI_Comm comm)
     : arguments_(wide), until_(until) {
   arguments_.large = false;
+  try {
+    narrow(wide, meaning, comm);
+  } catch (const std::exception&) {
+    code_ = MPI_ERR_NO_MEM;
+  }
+}
+
+void Narrowed::narrow(const Arguments& wide, Meaning meaning, MPI_Comm comm) {
   if (meaning == Meaning::reduction) {
     // Element by element, so no derived type helps. Arrays are of the own group.
     int size = 0;

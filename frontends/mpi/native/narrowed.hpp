@@ -21,13 +21,13 @@ enum class Until : uint8_t { returned, for_ever };
 
 class Narrowed {
  public:
-  // May throw bad_alloc.
   Narrowed(const Arguments& wide, Meaning meaning, Until until, MPI_Comm comm);
   // MPI error code; no handler was called.
   int code() const { return code_; }
   const Arguments& arguments() const { return arguments_; }
 
  private:
+  void narrow(const Arguments& wide, Meaning meaning, MPI_Comm comm);
   int narrow(Stated* side, std::optional<Elements>* elements, int entries);
   int narrow(Numbers* numbers, int entries);
 

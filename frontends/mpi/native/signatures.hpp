@@ -54,7 +54,8 @@ struct RecvBuffer {
 // What comes before the communicator in a collective's prototypes.
 template <typename Width, typename... Fields>
 struct Signature {
-  static Arguments collect(typename Fields::Value... values) {
+  // Out of line: many handlers have the same one.
+  [[gnu::noinline]] static Arguments collect(typename Fields::Value... values) {
     Arguments arguments;
     arguments.large = Width::large;
     (Fields::set(arguments, values), ...);

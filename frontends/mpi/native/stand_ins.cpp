@@ -173,13 +173,13 @@ bool add_stand_ins(Native* functions) {
 void set_missing(offpath_backend_t* backend) {
   using namespace stand_ins;
   void** const handlers = backend->handlers;
-  const auto set = [backend](void*& handler, const char* name, const char* old_name, auto* ours) {
+  const auto set = [backend](void*& handler, const char* name, const char* old_name, void* ours) {
     void* theirs = dlsym(backend->mpi, name);
     if (theirs == nullptr) theirs = dlsym(backend->mpi, old_name);
-    if (reinterpret_cast<void*>(ours) != theirs) handler = reinterpret_cast<void*>(ours);
+    if (ours != theirs) handler = ours;
   };
 #define OFFPATH_MPI_FUNCTION(name, waits, seen) \
-  set(handlers[OFFPATH_FUNCTION_##name], "PMPI_" #name, "PMPIX_" #name, native.name);
+  set(handlers[OFFPATH_FUNCTION_##name], "PMPI_" #name, "PMPIX_" #name, reinterpret_cast<void*>(native.name));
 #include <offpath/words/mpi_functions.def>
   if (!native.stands_in) return;
 #define OFFPATH_SET(name, ours) handlers[OFFPATH_FUNCTION_##name] = safe<&ours>(&ours);

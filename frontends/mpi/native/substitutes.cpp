@@ -7,12 +7,11 @@
 #include "mpi/native/signatures.hpp"
 
 #include <climits>
-#include <exception>
 
 namespace offpath::mpi {
 namespace {
 
-int refuse(MPI_Comm comm, int code) {
+[[gnu::noinline]] int refuse(MPI_Comm comm, int code) {
   native.Comm_call_errhandler(comm, code);
   return code;
 }
@@ -22,13 +21,9 @@ struct Substituted : Signature<Width, Fields...> {
   // `small`: the function of the library; its arguments are Small's.
   template <typename Small, auto small, Meaning meaning, Until until, typename... Tail>
   static int call(typename Fields::Value... values, MPI_Comm comm, Tail... tail) {
-    try {
-      const Narrowed narrowed(Signature<Width, Fields...>::collect(values...), meaning, until, comm);
-      if (narrowed.code() != MPI_SUCCESS) return refuse(comm, narrowed.code());
-      return Small::call(native.*small, narrowed.arguments(), comm, tail...);
-    } catch (const std::exception&) {
-      return refuse(comm, MPI_ERR_NO_MEM);
-    }
+    const Narrowed narrowed(Signature<Width, Fields...>::collect(values...), meaning, until, comm);
+    if (narrowed.code() != MPI_SUCCESS) return refuse(comm, narrowed.code());
+    return Small::call(native.*small, narrowed.arguments(), comm, tail...);
   }
 };
 

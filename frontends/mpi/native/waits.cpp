@@ -21,7 +21,8 @@ constinit thread_local bool blocked = false;  // this thread, in a call further 
 
 class Waiting {
  public:
-  Waiting() {
+  // Out of line, as the functions that block are many.
+  [[gnu::noinline]] Waiting() {
     if (blocked || Inside::here()) return;
     told_ = listener.load(std::memory_order_relaxed);
     if (told_ == nullptr) return;
@@ -29,7 +30,7 @@ class Waiting {
     begin_ns_ = base::clock_ns();
     told_(OFFPATH_TOLD_BLOCKS, begin_ns_, 0);
   }
-  ~Waiting() {
+  [[gnu::noinline]] ~Waiting() {
     if (told_ == nullptr) return;
     told_(OFFPATH_TOLD_GOES_ON, begin_ns_, base::clock_ns());
     blocked = false;

@@ -7,6 +7,19 @@
 namespace offpath::mpi::recording {
 namespace {
 
+// Without a request: of a call that blocks.
+[[gnu::noinline]] void post(const Call& call, const Ticket& ticket, const Kind& kind, const Arguments& arguments,
+                            MPI_Comm comm, const MPI_Request* request) {
+  guarded([&] {
+    const bool blocking = request == nullptr;
+    log.post(call, ticket, ticket.recorded() ? describe(kind, arguments, comm) : Posted(), blocking, request);
+  });
+}
+
+[[gnu::noinline]] void remember(MPI_Request request, const Kind& kind, const Arguments& arguments, MPI_Comm comm) {
+  guarded([&] { log.remember_persistent(request, describe(kind, arguments, comm), comm); });
+}
+
 template <typename Width, typename... Fields>
 struct Recorded : Signature<Width, Fields...> {
   using Base = Signature<Width, Fields...>;
@@ -14,10 +27,9 @@ struct Recorded : Signature<Width, Fields...> {
   template <const Kind& kind, auto function>
   static int nonblocking(typename Fields::Value... values, MPI_Comm comm, MPI_Request* request) {
     if (passes()) return (next.*function)(values..., comm, request);
-    OFFPATH_POSTING(called<function>, choose(comm, site));
+    OFFPATH_POSTING(called<function>, choose, comm);
     const int code = (next.*function)(values..., comm, request);
-    if (code == MPI_SUCCESS)
-      guarded([&] { log.post(call, ticket, said<kind>(ticket, comm, values...), false, request); });
+    if (code == MPI_SUCCESS) post(call, ticket, kind, Base::collect(values...), comm, request);
     return code;
   }
 
@@ -26,24 +38,17 @@ struct Recorded : Signature<Width, Fields...> {
     if (passes()) return (next.*function)(values..., comm, info, request);
     const Posting posting(kUnrecorded);
     const int code = (next.*function)(values..., comm, info, request);
-    if (code != MPI_SUCCESS) return code;
-    guarded([&] { log.remember_persistent(*request, describe(kind, Base::collect(values...), comm), comm); });
+    if (code == MPI_SUCCESS) remember(*request, kind, Base::collect(values...), comm);
     return code;
   }
 
   template <const Kind& kind, auto function>
   static int blocking(typename Fields::Value... values, MPI_Comm comm) {
     if (passes()) return (next.*function)(values..., comm);
-    OFFPATH_POSTING(called<function>, choose(comm, site));
+    OFFPATH_POSTING(called<function>, choose, comm);
     const int code = (next.*function)(values..., comm);
-    guarded([&] { log.post(call, ticket, said<kind>(ticket, comm, values...), true, nullptr); });
+    post(call, ticket, kind, Base::collect(values...), comm, nullptr);
     return code;
-  }
-
- private:
-  template <const Kind& kind>
-  static Posted said(const Ticket& ticket, MPI_Comm comm, typename Fields::Value... values) {
-    return ticket.recorded() ? describe(kind, Base::collect(values...), comm) : Posted();
   }
 };
 

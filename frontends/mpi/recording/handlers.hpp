@@ -32,12 +32,19 @@ inline constexpr const char* called = name_of(function) + sizeof("MPI_") - 1;
 #define OFFPATH_CALL(name)                                              \
   const void* const site = log.callers.of(__builtin_return_address(0)); \
   const Call call { name, log.since_start_ns(), site }
-// A call that posts an operation; `chosen`: how the log chooses it, by its call site. One that is not recorded needs no
-// times.
-#define OFFPATH_POSTING(name, chosen)                                   \
+// Handlers are many: what is the same in them is compiled once, out of line.
+template <auto choose>
+[[gnu::noinline]] Ticket chosen(auto on, const void* site) {
+  Ticket ticket;
+  guarded([&] { ticket = (log.*choose)(on, site); });
+  return ticket;
+}
+
+// A call that posts an operation; `choose`: how the log chooses it, on what, by its call site. One that is not recorded
+// needs no times.
+#define OFFPATH_POSTING(name, choose, on)                               \
   const void* const site = log.callers.of(__builtin_return_address(0)); \
-  Ticket ticket;                                                        \
-  guarded([&] { ticket = log.chosen; });                                \
+  const Ticket ticket = chosen<&Log::choose>(on, site);                 \
   const Posting posting(ticket.operation);                              \
   const Call call { name, ticket.recorded() ? log.since_start_ns() : 0, site }
 

@@ -24,6 +24,12 @@ Posted said_of(const Kind& kind, int count, MPI_Datatype type, int peer, int tag
   return posted;
 }
 
+// Without a request: of a call that blocks.
+[[gnu::noinline]] void post(const Call& call, const Ticket& ticket, const Kind& kind, int count, MPI_Datatype type,
+                            int peer, int tag, const MPI_Request* request) {
+  guarded([&] { log.post(call, ticket, said_of(kind, count, type, peer, tag), request == nullptr, request); });
+}
+
 template <auto function, const Kind& kind>
 struct Message;
 
@@ -33,10 +39,9 @@ struct Message<function, kind> {
   static int nonblocking(Buffer buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
                          MPI_Request* request) {
     if (leaves_out(peer, comm)) return (next.*function)(buffer, count, type, peer, tag, comm, request);
-    OFFPATH_POSTING(called<function>, choose_message(comm, site));
+    OFFPATH_POSTING(called<function>, choose_message, comm);
     const int code = (next.*function)(buffer, count, type, peer, tag, comm, request);
-    if (code == MPI_SUCCESS)
-      guarded([&] { log.post(call, ticket, said_of(kind, count, type, peer, tag), false, request); });
+    if (code == MPI_SUCCESS) post(call, ticket, kind, count, type, peer, tag, request);
     return code;
   }
 
@@ -53,17 +58,17 @@ struct Message<function, kind> {
 template <auto function>
 int blocking_send(const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
   if (leaves_out(peer, comm)) return (next.*function)(buffer, count, type, peer, tag, comm);
-  OFFPATH_POSTING(called<function>, choose_message(comm, site));
+  OFFPATH_POSTING(called<function>, choose_message, comm);
   const int code = (next.*function)(buffer, count, type, peer, tag, comm);
-  guarded([&] { log.post(call, ticket, said_of(k_send, count, type, peer, tag), true, nullptr); });
+  post(call, ticket, k_send, count, type, peer, tag, nullptr);
   return code;
 }
 
 int Recv(void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* status) {
   if (leaves_out(peer, comm)) return next.Recv(buffer, count, type, peer, tag, comm, status);
-  OFFPATH_POSTING(called<&Native::Recv>, choose_message(comm, site));
+  OFFPATH_POSTING(called<&Native::Recv>, choose_message, comm);
   const int code = next.Recv(buffer, count, type, peer, tag, comm, status);
-  guarded([&] { log.post(call, ticket, said_of(k_recv, count, type, peer, tag), true, nullptr); });
+  post(call, ticket, k_recv, count, type, peer, tag, nullptr);
   return code;
 }
 

@@ -9,6 +9,17 @@
 namespace offpath::mpi::recording {
 namespace {
 
+[[gnu::noinline]] void post(const Call& call, const Ticket& ticket, const Kind& kind, int64_t elements,
+                            MPI_Datatype type, int target, MPI_Win window, const MPI_Request* request) {
+  guarded([&] {
+    log.post_remote(call, ticket, Posted{kind.name, bytes_of(elements, type), target, {}}, window, request);
+  });
+}
+
+[[gnu::noinline]] void wait(const Call& call, MPI_Win window, int target) {
+  guarded([&] { log.wait_remote(call, window, target); });
+}
+
 // `count`, `type`, `target`: where those arguments stand; without a count there is one element.
 template <auto function, const Kind& kind, int count, size_t type, size_t target>
 struct RemoteCall;
@@ -21,16 +32,13 @@ struct RemoteCall<function, kind, count, type, target> {
     constexpr bool with_request =
         std::is_same_v<std::tuple_element_t<sizeof...(Values) - 1, std::tuple<Values...>>, MPI_Request*>;
     const MPI_Win window = std::get<sizeof...(Values) - (with_request ? 2 : 1)>(all);
-    OFFPATH_POSTING(called<function>, choose_remote(window, site));
+    OFFPATH_POSTING(called<function>, choose_remote, window);
     const int code = (next.*function)(values...);
-    guarded([&] {
-      int64_t elements = 1;
-      if constexpr (count >= 0) elements = static_cast<int64_t>(std::get<size_t(count)>(all));
-      const MPI_Request* request = nullptr;
-      if constexpr (with_request) request = std::get<sizeof...(Values) - 1>(all);
-      const Posted posted{kind.name, bytes_of(elements, std::get<type>(all)), std::get<target>(all), {}};
-      log.post_remote(call, ticket, posted, window, request);
-    });
+    int64_t elements = 1;
+    if constexpr (count >= 0) elements = static_cast<int64_t>(std::get<size_t(count)>(all));
+    const MPI_Request* request = nullptr;
+    if constexpr (with_request) request = std::get<sizeof...(Values) - 1>(all);
+    post(call, ticket, kind, elements, std::get<type>(all), std::get<target>(all), window, request);
     return code;
   }
 };
@@ -44,12 +52,10 @@ struct Flush<function, to_one> {
     if (passes()) return (next.*function)(values...);
     OFFPATH_CALL(called<function>);
     const int code = (next.*function)(values...);
-    guarded([&] {
-      const std::tuple all(values...);
-      int target = -1;
-      if constexpr (to_one) target = std::get<0>(all);
-      log.wait_remote(call, std::get<sizeof...(Values) - 1>(all), target);
-    });
+    const std::tuple all(values...);
+    int target = -1;
+    if constexpr (to_one) target = std::get<0>(all);
+    wait(call, std::get<sizeof...(Values) - 1>(all), target);
     return code;
   }
 };

@@ -119,7 +119,7 @@ def chosen_mpis(choice: str) -> list[str]:
     kinds = [kind for kind in both if kind in installed and kind in built]
     for kind in both:
         if kind not in kinds:
-            console.note(f"{mpis.TITLES[kind]} is left out: it is not installed, or this build is not for it.")
+            console.note(f"{mpis.TITLES[kind]} is left out: it is not installed, or not built for (make build does)")
     return kinds
 
 
