@@ -418,8 +418,8 @@ int offpath_memory_take_back(void* address);
 offpath_status_t offpath_memory_file(offpath_session_t* session, const void* address, int* descriptor,
                                      uint64_t* offset_bytes);
 
-/* Memory of the program that is not moved into the shared memory (OFFPATH_MAPPED) from now on: somebody else has it
- * registered with a device, or writes it at any time. Tell before that happens. Any thread; never blocks for long. */
+/* Memory of the program that no session of the process moves into its shared memory (OFFPATH_MAPPED) from now on: somebody else has
+ * it registered with a device, or writes it at any time. Tell before that happens. Any thread; never blocks for long. */
 void offpath_memory_keep(offpath_session_t* session, const void* base, uint64_t bytes);
 
 /* Ends one offpath_memory_keep of the same memory: nobody has it registered any more. */

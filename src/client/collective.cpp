@@ -35,7 +35,7 @@ offpath_status_t post_collective(offpath_team& team, const offpath_collective_t&
   moved::Named named;
   if (session.moved_memory != nullptr) named = moved::named_by(collective, passing);
   std::lock_guard lock(session.mutex);
-  session.use_memory(named);
+  session.use_memory(std::move(named), session.has_gate(team));
   return session.post(std::move(op), out);
 }
 

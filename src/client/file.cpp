@@ -95,6 +95,9 @@ offpath_status_t post(offpath_file_t* file, const offpath_file_transfer_t* param
   const std::span after(params->after, params->after_count);
   const auto is_ours = [&](const offpath_op_t* op) { return op != nullptr && op->session == &session; };
   if (!std::all_of(after.begin(), after.end(), is_ours)) return OFFPATH_ERR_ARGUMENT;
+  const auto is_under_way = [](const offpath_op_t* op) {
+    return op->status.load(std::memory_order_acquire) == OFFPATH_IN_PROGRESS;
+  };
   auto op = make_op(session, kind, name);
   op->record = files::encode(transfer, &op->after_offset);
   op->bytes = transfer.memory.bytes;
@@ -102,7 +105,7 @@ offpath_status_t post(offpath_file_t* file, const offpath_file_transfer_t* param
   if (session.moved_memory != nullptr)
     offpath::client::moved::add_blocks({&params->memory, 1}, params->layouts, false, named);
   std::lock_guard lock(session.mutex);
-  session.use_memory(named);
+  session.use_memory(std::move(named), std::any_of(after.begin(), after.end(), is_under_way));
   op->sequence = session.next_transfer++;
   return session.post_after(std::move(op), after, out);
 }

@@ -89,9 +89,8 @@ int offpath_memory_take_back(void* address) {
 void offpath_memory_keep(offpath_session_t* session, const void* base, uint64_t bytes) {
   if (session == nullptr || base == nullptr || bytes == 0 || !session->mine()) return;
   ErrnoGuard guard;
-  std::lock_guard lock(session->mutex);
   const auto begin = reinterpret_cast<uint64_t>(base);
-  if (session->moved_memory != nullptr) session->moved_memory->keep({begin, begin + bytes});
+  offpath::client::moved::keep({begin, begin + bytes});
 }
 
 uint32_t offpath_session_moved(offpath_session_t* session, offpath_moved_t* moved, uint32_t capacity) {
@@ -108,9 +107,8 @@ uint32_t offpath_session_moved(offpath_session_t* session, offpath_moved_t* move
 void offpath_memory_release(offpath_session_t* session, const void* base, uint64_t bytes) {
   if (session == nullptr || base == nullptr || bytes == 0 || !session->mine()) return;
   ErrnoGuard guard;
-  std::lock_guard lock(session->mutex);
   const auto begin = reinterpret_cast<uint64_t>(base);
-  if (session->moved_memory != nullptr) session->moved_memory->release({begin, begin + bytes});
+  offpath::client::moved::release({begin, begin + bytes});
 }
 
 offpath_status_t offpath_memory_file(offpath_session_t* session, const void* address, int* descriptor,

@@ -166,6 +166,11 @@ void offpath_session::reap_orphans() {
   std::erase_if(orphans, [&](const auto& op) { return settle(*op) != OFFPATH_IN_PROGRESS && op->pins == 0; });
 }
 
+bool offpath_session::has_gate(const offpath_team& team) {
+  if (team.gates > 0) reap_orphans();
+  return team.gates > 0;
+}
+
 void offpath_session::reap_unclaimed() {
   while (!unclaimed.empty() && settle(*unclaimed.front()) != OFFPATH_IN_PROGRESS) {
     const bool modest = spare.size() < layout::kSlotCount && unclaimed.front()->record.capacity() <= kSpareBytes;
@@ -263,6 +268,7 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   if (status == OFFPATH_OK) op.staging.reset();
   offpath_team* team = op.team;
   --team->unfinished;
+  if (op.kind == OpKind::gate) --team->gates;
   offpath_window* window = op.window;
   op.status.store(status, std::memory_order_release);
   if (op.memory_freed) free_late();

@@ -17,7 +17,7 @@ extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpa
   offpath::client::moved::Named named;
   if (session.moved_memory != nullptr) named = offpath::client::moved::named_by(*remote);
   std::lock_guard lock(session.mutex);
-  session.use_memory(named);
+  session.use_memory(std::move(named), session.has_gate(*window->team));
   auto op = out == nullptr ? session.take_op() : std::make_unique<offpath_op>();
   op->session = &session;
   op->team = window->team;

@@ -140,16 +140,10 @@ void offpath_session::leave() {
   if (!hears) socket_file.remove();
 }
 
-void offpath_session::use_memory(const offpath::client::moved::Named& named) {
+void offpath_session::use_memory(offpath::client::moved::Named named, bool comes_after) {
   if (moved_memory == nullptr || lost) return;
-  offpath::client::moved::Extents open;  // others may write it at any time
-  for (const auto& window : windows) {
-    const layout::WindowRecord& record = window->shared();
-    const bool anywhere = (record.flags & layout::kDynamicWindow) != 0;
-    open.push_back(anywhere ? offpath::client::moved::Extent{0, UINT64_MAX}
-                            : offpath::client::moved::Extent{record.base, record.base + record.bytes});
-  }
-  moved_memory->use(named, open);
+  if (comes_after) named.dense.clear();
+  moved_memory->use(named);
 }
 
 void offpath_session::ring() {

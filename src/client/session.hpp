@@ -19,6 +19,7 @@
 #include "client/heap.hpp"
 #include "client/kept.hpp"
 #include "client/mapping.hpp"
+#include "client/moved/keep.hpp"
 #include "client/moved/moved.hpp"
 #include "client/notifier.hpp"
 #include "client/submitter.hpp"
@@ -90,6 +91,7 @@ struct offpath_team {
   uint64_t lost = 0;
   uint64_t next_sequence = 0;
   uint32_t unfinished = 0;
+  uint32_t gates = 0;  // of these, what the next operations wait for
   bool destroyed = false;
   bool let_go = false;  // the service has forgotten it
 };
@@ -97,9 +99,10 @@ struct offpath_team {
 struct offpath_window {
   offpath_session* session = nullptr;
   offpath_team* team = nullptr;
-  uint64_t record = 0;                 // arena offset
-  std::atomic<uint64_t> submitted{0};  // operations that the service has been given
-  std::atomic<uint64_t> dropped{0};    // that ended before it got them
+  offpath::client::moved::Keep memory;  // others may write it
+  uint64_t record = 0;                  // arena offset
+  std::atomic<uint64_t> submitted{0};   // operations that the service has been given
+  std::atomic<uint64_t> dropped{0};     // that ended before it got them
   std::atomic<uint32_t> test_count{0};
   uint32_t unfinished = 0;
   bool destroyed = false;
@@ -178,8 +181,8 @@ struct offpath_session {
   // Nothing of it is at its service.
   bool is_empty() const;
   offpath_status_t post(std::unique_ptr<offpath_op> op, offpath_op** out);
-  // Before anything is posted that names memory.
-  void use_memory(const offpath::client::moved::Named& named);
+  // Before anything is posted that names memory. `comes_after`: something under way that may write it.
+  void use_memory(offpath::client::moved::Named named, bool comes_after);
   offpath_status_t post_kept(std::unique_ptr<offpath_op> op, offpath_op** out);
   bool submit(offpath_op& op);  // false: no slot or no arena space now
   void ring();
@@ -193,6 +196,7 @@ struct offpath_session {
   bool harvest();  // takes results nobody has asked for yet, to free their slots
   void submit_queued();
   void reap_orphans();
+  bool has_gate(const offpath_team& team);  // its next operations may have to wait
   void reap_unclaimed();
   std::unique_ptr<offpath_op> take_op();  // a new one, or one that was used
   // Whether the service or somebody the operation needs is known to be lost.

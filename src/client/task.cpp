@@ -245,7 +245,9 @@ offpath_status_t offpath_team_after(offpath_team_t* team, offpath_op_t* const* a
   op->name = "what comes before";
   op->record = tasks::encode_gate(after_count, &op->after_offset);
   std::lock_guard lock(session.mutex);
-  return session.post_after(std::move(op), std::span(after, after_count), nullptr);
+  const offpath_status_t status = session.post_after(std::move(op), std::span(after, after_count), nullptr);
+  if (status == OFFPATH_OK) ++team->gates;
+  return status;
 }
 
 offpath_status_t offpath_task_cancel(offpath_op_t* op) {

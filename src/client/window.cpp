@@ -67,7 +67,7 @@ offpath_status_t command(offpath_window& window, OpKind kind, const char* name, 
     const bool opens = kind == OpKind::window_open;
     const uint64_t base = opens ? window.shared().base : address, length = opens ? window.shared().bytes : bytes;
     std::lock_guard lock(session.mutex);
-    session.use_memory({{{base, base + length}}, {}});
+    session.use_memory({{{base, base + length}}, {}}, false);
     if (const offpath_status_t status = session.post(std::move(op), &posted); status != OFFPATH_OK) return status;
   }
   const offpath_status_t status = offpath_op_wait(posted, kForever);
@@ -89,6 +89,9 @@ Status create(offpath_team& team, const offpath_window_params_t& params, offpath
   offpath_window* window = owned.get();
   window->session = &session;
   window->team = &team;
+  const auto base = reinterpret_cast<uint64_t>(params.base);
+  window->memory = offpath::client::moved::Keep(dynamic ? offpath::client::moved::Extent{0, UINT64_MAX}
+                                                        : offpath::client::moved::Extent{base, base + params.bytes});
   {
     std::lock_guard lock(session.mutex);
     window->record = session.arena.allocate(sizeof(layout::WindowRecord));
@@ -102,7 +105,7 @@ Status create(offpath_team& team, const offpath_window_params_t& params, offpath
   }
   layout::WindowRecord& record = window->shared();
   record.id = params.id;
-  record.base = reinterpret_cast<uint64_t>(params.base);
+  record.base = base;
   record.bytes = params.bytes;
   record.flags = (dynamic ? layout::kDynamicWindow : 0) | (window->keeps ? layout::kKeptWindow : 0);
   record.journal = window->journal;

@@ -89,6 +89,7 @@ static void after_in_child(void) {
     if (offpath_watch_sources[i].used) close(offpath_watch_sources[i].file);
     offpath_watch_sources[i].used = 0;
   }
+  offpath_watch_forget_kept();
   offpath_gate_pass(&copied);
   offpath_watch_renew_lock();
   errno = saved_errno;

@@ -118,6 +118,9 @@ __attribute__((visibility("default"))) const offpath_watch_t* offpath_watch_open
                                             extend,
                                             uncover,
                                             doubts,
-                                            forks};
+                                            forks,
+                                            offpath_watch_keep,
+                                            offpath_watch_release,
+                                            offpath_watch_is_kept};
   return &interface;
 }

@@ -45,6 +45,10 @@ int offpath_watch_lock(void);
 void offpath_watch_unlock(void);
 /* In a child, whose only thread is not the one that has it. */
 void offpath_watch_renew_lock(void);
+void offpath_watch_keep(uint64_t begin, uint64_t end);
+void offpath_watch_release(uint64_t begin, uint64_t end);
+int offpath_watch_is_kept(uint64_t begin, uint64_t end); /* with the lock */
+void offpath_watch_forget_kept(void);                    /* in a child */
 /* Registers the fork handlers, once. */
 void offpath_watch_follow_forks(void);
 extern _Atomic uint32_t offpath_watch_forks;

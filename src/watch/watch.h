@@ -29,7 +29,7 @@ typedef struct offpath_watch {
   int (*join)(int memfd, uint64_t mapping, uint64_t bytes);
   /* The client leaves. pages_stay: the program goes on using pages of it; they are watched for ever. */
   void (*leave)(int source, int pages_stay);
-  /* Around moving: no other thread forks, so no child sees half of it. */
+  /* Around moving: no other thread forks, so no child sees half of it; nor does one keep or release anything. */
   void (*begin)(void);
   void (*end)(void);
   /* [begin, end) are pages of a joined file; all of them have to be covered. A number, or -1: there is no room. */
@@ -40,6 +40,12 @@ typedef struct offpath_watch {
   uint32_t (*doubts)(void);
   /* How often the process has forked with covered memory. */
   uint32_t (*forks)(void);
+  /* Somebody else may write [begin, end) at any time, or has it registered with a device: no client moves any of it, until
+   * release() of the same, as often as that. A child of fork() has nothing kept. */
+  void (*keep)(uint64_t begin, uint64_t end);
+  void (*release)(uint64_t begin, uint64_t end);
+  /* Whether any of it is kept, until end(). */
+  int (*is_kept)(uint64_t begin, uint64_t end);
 } offpath_watch_t;
 
 #define OFFPATH_WATCH_OPEN "offpath_watch_open"

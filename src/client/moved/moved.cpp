@@ -2,8 +2,8 @@
 #include "client/moved/moved.hpp"
 
 #include "client/mapping.hpp"
+#include "client/moved/keep.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -37,12 +37,10 @@ std::unique_ptr<Moved> Moved::make(const base::Memfd& segment, Heap& heap) {
   const uint32_t due = Mapping::from_environment().moves_from;
   const bool usual_pages = sysconf(_SC_PAGESIZE) == static_cast<long>(kPage);
   if (due == 0 || heap.capacity() == 0 || !usual_pages || strict_overcommit()) return nullptr;
-  const auto open_watch = reinterpret_cast<offpath_watch_open_function*>(dlsym(RTLD_DEFAULT, OFFPATH_WATCH_OPEN));
-  const offpath_watch_t* watch = open_watch == nullptr ? nullptr : open_watch();
-  if (watch == nullptr || watch->struct_bytes != sizeof(*watch) || !is_heard(*watch)) return nullptr;
-  const int source = watch->join(segment.fd(), reinterpret_cast<uint64_t>(segment.data()), segment.bytes());
+  if (watch() == nullptr || !is_heard(*watch())) return nullptr;
+  const int source = watch()->join(segment.fd(), reinterpret_cast<uint64_t>(segment.data()), segment.bytes());
   if (source < 0) return nullptr;
-  return std::unique_ptr<Moved>(new Moved(segment, heap, *watch, source, due));
+  return std::unique_ptr<Moved>(new Moved(segment, heap, *watch(), source, due));
 }
 
 Moved::Moved(const base::Memfd& segment, Heap& heap, const offpath_watch_t& watch, int source, uint32_t due)
@@ -61,10 +59,10 @@ Moved::Moved(const base::Memfd& segment, Heap& heap, const offpath_watch_t& watc
 // The pages stay where they are, and stay watched: the program goes on using them.
 Moved::~Moved() { watch_.leave(source_, stretches_.empty() ? 0 : 1); }
 
-void Moved::use(const Named& named, std::span<const Extent> open) {
+void Moved::use(const Named& named) {
   if (!stretches_.empty()) check(named.all);
   if (inode_ != 0) {
-    for (const Extent& pages : named.dense) consider(pages, open);
+    for (const Extent& pages : named.dense) consider(pages);
   }
   if (changed_) publish();
 }
@@ -163,16 +161,15 @@ Extents Moved::covered() const {
   return out;
 }
 
-void Moved::consider(const Extent& pages, std::span<const Extent> open) {
+void Moved::consider(const Extent& pages) {
   if (full_ || segment_.holds(reinterpret_cast<const void*>(pages.begin))) return;
   Extents left = minus(pages, covered());
   std::erase_if(left, [](const Extent& part) { return part.bytes() < kShortestBytes; });
   if (left.empty() || !uses_.count(pages)) return;
   uses_.forget(pages);
   for (const Extent& part : left) {
-    const auto overlaps = [&](const Extent& extent) { return extent.overlaps(part); };
-    if (kept_more_ > 0 || std::any_of(open.begin(), open.end(), overlaps) ||
-        std::any_of(kept_.begin(), kept_.end(), overlaps)) {
+    watch_.begin();
+    if (watch_.is_kept(part.begin, part.end)) {
       ++totals_.refused_window;
     } else if (!is_plain(part)) {
       ++totals_.refused_kind;
@@ -181,6 +178,7 @@ void Moved::consider(const Extent& pages, std::span<const Extent> open) {
       ++totals_.refused_room;
       full_ = true;
     }
+    watch_.end();
   }
 }
 
@@ -190,11 +188,9 @@ bool Moved::move(const Extent& pages) {
     return false;
   const auto offset = heap_.allocate(pages.bytes() + kPage);  // nothing grows into what lies behind
   if (!offset) return false;
-  watch_.begin();
   const int entry = watch_.cover(pages.begin, pages.begin);
   const uint64_t bytes = entry < 0 ? 0 : move_pages(pages, *offset);
   if (bytes > 0) watch_.extend(entry, pages.begin + bytes);
-  watch_.end();
   if (bytes == 0) {
     if (entry >= 0) watch_.uncover(entry);
     heap_.release(*offset);
@@ -249,20 +245,6 @@ void Moved::publish() {
   }
   header.aliases_count = count;
   header.aliases_version.store(version + 2, std::memory_order_release);
-}
-
-void Moved::keep(const Extent& memory) {
-  constexpr size_t kMostKept = 4096;  // far more than programs register one by one
-  kept_.size() < kMostKept ? kept_.push_back(memory) : void(++kept_more_);
-}
-
-void Moved::release(const Extent& memory) {
-  const auto found = std::find(kept_.begin(), kept_.end(), memory);
-  if (found != kept_.end()) {
-    kept_.erase(found);
-  } else if (kept_more_ > 0) {
-    --kept_more_;
-  }
 }
 
 }  // namespace offpath::client::moved

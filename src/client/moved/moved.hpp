@@ -3,7 +3,8 @@
 // with the service (docs/design/0017-mapped-memory.md). All with the session's mutex held.
 //
 // Nobody may write memory that an operation names while it is posted, so its whole pages can be exchanged for pages with the
-// same contents then. Whatever cannot be moved, or may have become other memory since, goes by copies, as without this.
+// same contents then. Where somebody may all the same, it is kept where it is (keep.hpp), or the operation comes after another one. Whatever
+// cannot be moved, or may have become other memory since, goes by copies, as without this.
 #pragma once
 
 #include "base/fd.hpp"
@@ -35,14 +36,10 @@ class Moved {
   Moved(const Moved&) = delete;
   Moved& operator=(const Moved&) = delete;
 
-  // Before anything is submitted that names memory. `open`: what others may write at any time.
-  void use(const Named& named, std::span<const Extent> open);
+  // Before anything is submitted that names memory.
+  void use(const Named& named);
   const Totals& totals() const { return totals_; }
   Extents covered() const;
-
-  // It is not moved until release() of the same; as often as that.
-  void keep(const Extent& memory);
-  void release(const Extent& memory);
 
  private:
   struct Stretch {
@@ -58,8 +55,8 @@ class Moved {
   bool in_place(const Extent& pages) const;
   void look_again();
   void settle(const Stretch& stretch, const Extents& there);
-  void consider(const Extent& pages, std::span<const Extent> open);
-  // False: there is no room for it.
+  void consider(const Extent& pages);
+  // False: there is no room for it. Between the watch's begin() and end(), as the next one.
   bool move(const Extent& pages);
   uint64_t move_pages(const Extent& pages, uint64_t offset);
   void publish();
@@ -73,8 +70,6 @@ class Moved {
   base::Fd pagemap_;
   uint64_t device_ = 0, inode_ = 0;  // of the segment
   std::vector<Stretch> stretches_;   // by address
-  Extents kept_;
-  uint32_t kept_more_ = 0;  // that were too many to remember: nothing is moved until they are released
   uint32_t doubts_seen_ = 0;
   uint64_t objects_seen_ = 0;
   bool changed_ = false;  // since the table was published
