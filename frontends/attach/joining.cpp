@@ -52,7 +52,7 @@ offpath_error_t Membership::attach_itself(const Terms& terms, Address* address) 
   if (session() != nullptr && !alive()) no_service_ = loss().problem;
   if (no_service_.empty() && session() == nullptr) {
     error = open_session(terms, cores_.list, nodes_.around(rank_), &first_);
-    session_.store(first_, std::memory_order_release);
+    if (first_ != nullptr) sessions_.begin(first_);
     if (error.status != OFFPATH_OK) no_service_ = error.text;
   }
   if (no_service_.empty()) error.status = address_of(session(), address);
@@ -77,7 +77,7 @@ std::string Membership::attach(const Terms& terms, const Exchange& team, Directo
 void Membership::rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const {
   if (cores_.spare) return resting.forbid();
   const bool yielded = yield_when_idle != nullptr && yield_when_idle(true);
-  resting.begin({session(), cores_.crowded, yielded, offpath_session_events(session())});
+  resting.begin({&sessions_, cores_.crowded, yielded, offpath_session_events(session())});
 }
 
 offpath_status_t Membership::go_on(offpath_status_t (*next_session)(offpath_session_t*, offpath_session_t**)) {
@@ -88,14 +88,12 @@ offpath_status_t Membership::go_on(offpath_status_t (*next_session)(offpath_sess
   offpath_session_t* next = nullptr;
   const offpath_status_t status = next_session(now, &next);
   if (status != OFFPATH_OK) return lives && status != OFFPATH_IN_PROGRESS ? OFFPATH_OK : status;
-  resting.go_on(next);
-  offpath_session_t* expected = now;  // another thread may have been here, and at the one after it
-  session_.compare_exchange_strong(expected, next, std::memory_order_acq_rel);
+  sessions_.go_on(now, next);
   return OFFPATH_OK;
 }
 
 void Membership::detach() {
-  session_.store(nullptr, std::memory_order_release);
+  sessions_.end();
   if (first_ != nullptr) offpath_session_detach(std::exchange(first_, nullptr));
 }
 

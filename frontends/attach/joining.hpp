@@ -10,11 +10,11 @@
 #include "attach/loss.hpp"
 #include "attach/nodes.hpp"
 #include "attach/session.hpp"
+#include "attach/sessions.hpp"
 #include "attach/settings.hpp"
 
 #include <offpath/offpath.h>
 
-#include <atomic>
 #include <string>
 #include <vector>
 
@@ -40,14 +40,15 @@ class Membership {
   int rank() const { return rank_; }
   int size() const { return size_; }
   // Null where there is none. The newest one: those before are lost, or leave, and stay until the end.
-  offpath_session_t* session() const { return session_.load(std::memory_order_acquire); }
+  offpath_session_t* session() const { return sessions_.newest(); }
+  const Sessions& sessions() const { return sessions_; }
   bool alive() const { return session() != nullptr && offpath_session_alive(session()) != 0; }
   // Where the service is lost, or leaves: another one is attached to, behind this call's back. OFFPATH_OK: there is one that lives,
   // maybe the one that leaves; OFFPATH_IN_PROGRESS: not yet; else none is to be had. Never waits. `next_session`: the client's
   // (client/next_session.hpp).
   offpath_status_t go_on(offpath_status_t (*next_session)(offpath_session_t* lost, offpath_session_t** next));
   // Another service is in the place of the first one.
-  bool has_gone_on() const { return session() != first_; }
+  bool has_gone_on() const { return sessions_.have_gone_on(); }
   // The service has cores of its own: short spinning disturbs nobody.
   bool spare_cores() const { return cores_.spare; }
   // From now on waits inside the native library rest, if this node's processes share cores with the service.
@@ -68,9 +69,9 @@ class Membership {
   int size_ = 1;
   Nodes nodes_;
   ServiceCores cores_;
-  offpath_session_t* first_ = nullptr;
-  std::atomic<offpath_session_t*> session_{nullptr};  // that, or one that has it
-  std::string no_service_;                            // why there can be none; empty: not known yet
+  offpath_session_t* first_ = nullptr;  // it has the others
+  Sessions sessions_;
+  std::string no_service_;  // why there can be none; empty: not known yet
 };
 
 }  // namespace offpath::attach

@@ -31,15 +31,18 @@ class Idleness {
     last_look_ns_ = now_ns;
     return ++looks_ > kLooks ? nap_ns_ : 0;
   }
-  // Read before the next round, so that what ends during it cuts the next rest short.
-  uint32_t seen_events() const { return seen_events_; }
+  // Read before the next round, so that what ends during it cuts the next rest short. Of another session: 1 more than there were, as
+  // what has ended there is not known.
+  uint32_t seen_events(offpath_session_t* session) const {
+    return session == session_ ? seen_events_ : offpath_session_events(session) - 1;
+  }
   void note_rest(bool interrupted, offpath_session_t* session) {
     nap_ns_ = interrupted ? kFirstNapNs : std::min(2 * nap_ns_, kLongestNapNs);
     last_look_ns_ = base::clock_ns();
     note_events(session);
   }
   void note_events(offpath_session_t* session) {
-    if (session != nullptr) seen_events_ = offpath_session_events(session);
+    if ((session_ = session) != nullptr) seen_events_ = offpath_session_events(session);
   }
 
  private:
@@ -51,7 +54,8 @@ class Idleness {
   uint64_t last_look_ns_ = 0;
   uint64_t nap_ns_ = kFirstNapNs;
   uint32_t looks_ = 0;
-  uint32_t seen_events_ = 0;
+  offpath_session_t* session_ = nullptr;
+  uint32_t seen_events_ = 0;  // of that
 };
 constinit thread_local Idleness idleness;
 
@@ -66,7 +70,6 @@ bool sleep_until_event(offpath_session_t* session, uint32_t seen_events, uint64_
 
 void Resting::begin(const Place& place) {
   place_ = place;
-  session_.store(place.session, std::memory_order_relaxed);
   state_.store(State::on, std::memory_order_release);
 }
 
@@ -78,7 +81,7 @@ void Resting::end() {
 bool Resting::rest() {
   const State state = state_.load(std::memory_order_acquire);
   if (state == State::off) return false;
-  offpath_session_t* const session = state == State::on ? session_.load(std::memory_order_acquire) : nullptr;
+  offpath_session_t* const session = state == State::on ? place_.sessions->awaited() : nullptr;
   if (session != nullptr && !needed()) return !place_.yields;
   const uint64_t ns = idleness.note_look();
   if (ns == 0) {
@@ -89,7 +92,7 @@ bool Resting::rest() {
     nap(ns);
     return idleness.note_rest(false, nullptr), true;
   }
-  const bool interrupted = sleep_until_event(session, idleness.seen_events(), ns);
+  const bool interrupted = sleep_until_event(session, idleness.seen_events(session), ns);
   return idleness.note_rest(interrupted, session), true;
 }
 

@@ -8,6 +8,8 @@
 // Threads: rest() by any; the others by who starts and stops the job. Nobody is in rest() when the session goes.
 #pragma once
 
+#include "attach/sessions.hpp"
+
 #include <offpath/offpath.h>
 
 #include <atomic>
@@ -18,16 +20,14 @@ namespace offpath::attach {
 class Resting {
  public:
   struct Place {
-    offpath_session_t* session;  // at first
-    bool crowded;                // the node's processes outnumber its cores
-    bool yields;                 // the library would have yielded without us
-    uint32_t events = 0;         // of the session, so far
+    const Sessions* sessions;
+    bool crowded;         // the node's processes outnumber its cores
+    bool yields;          // the library would have yielded without us
+    uint32_t events = 0;  // of the first session, so far
   };
   // The job has begun, on cores that it shares with its service. Before that waits rest as on a crowded node:
   // nobody knows yet, and the beginning of a job is no matter of microseconds.
   void begin(const Place& place);
-  // Another session has taken the place of that one, which stays.
-  void go_on(offpath_session_t* next) { session_.store(next, std::memory_order_release); }
   // The job needs no rests.
   void forbid() { state_.store(State::off, std::memory_order_release); }
   // The session goes. Waits for the end of the job rest as at its beginning, if waits have rested in between.
@@ -35,10 +35,13 @@ class Resting {
   // Whoever waits, for whatever, should sleep.
   bool needed() const {
     if (state_.load(std::memory_order_acquire) != State::on) return false;
+    const Sessions& sessions = *place_.sessions;
+    // What is left at the service before needs it as well as what the next one does.
+    const auto used = [&] {
+      return sessions.have_gone_on() || offpath_session_events(sessions.newest()) != place_.events;
+    };
     // Of the service's first operation nothing may ever end: a rank that does not rest could keep a dying service from a core.
-    offpath_session_t* const session = session_.load(std::memory_order_acquire);
-    const bool used = place_.crowded && offpath_session_events(session) != place_.events;
-    return used || offpath_session_busy(session) != 0;
+    return (place_.crowded && used()) || sessions.busy() != nullptr;
   }
   // The library has found nothing. False: it does what it does without us.
   bool rest();
@@ -47,7 +50,6 @@ class Resting {
   enum class State { unknown, on, off };
   std::atomic<State> state_{State::unknown};
   Place place_{};  // while it is on
-  std::atomic<offpath_session_t*> session_{nullptr};
 };
 
 extern Resting resting;

@@ -77,6 +77,8 @@ class Job {
     return (blocking_ >> static_cast<uint32_t>(collective) & 1) != 0;
   }
   offpath_session_t* session() const { return member_.session(); }
+  // Whose events end a wait.
+  offpath_session_t* awaited() const { return member_.sessions().awaited(); }
   // The token of the job's services, OFFPATH_TOKEN_BYTES. False: this process has none that lives.
   bool copy_token(uint8_t* token) const;
   // The service has cores of its own: short spinning disturbs nobody.

@@ -32,14 +32,15 @@ Waiter::Waiter(Beside beside)
     : max_sleep_ns_(beside == Beside::nothing ? kMaxSleepNs : kMaxSleepBesideNativeNs),
       sleep_ns_(kFirstSleepNs),
       spins_left_(job.spare_cores() ? kSpins : 0),
-      seen_events_(offpath_session_events(job.session())) {}
+      session_(job.awaited()),
+      seen_events_(offpath_session_events(session_)) {}
 
 void Waiter::pause() {
   const base::ErrnoGuard errno_guard;
   if (spins_left_ > 0) {
     --spins_left_;
     cpu_relax();
-    seen_events_ = offpath_session_events(job.session());
+    note_events();
     return;
   }
   sleep(max_sleep_ns_);
@@ -54,11 +55,16 @@ void Waiter::poll() {
 }
 
 void Waiter::sleep(uint64_t most_ns) {
-  const bool ended = attach::sleep_until_event(job.session(), seen_events_, std::min(sleep_ns_, most_ns));
+  const bool ended = attach::sleep_until_event(session_, seen_events_, std::min(sleep_ns_, most_ns));
   if (!ended) job.look_for_starvation();
   sleep_ns_ = ended ? kFirstSleepNs : std::min(sleep_ns_ + sleep_ns_ / 2, max_sleep_ns_);
-  // Read before the next round, so that what ends during it cuts the next sleep short.
-  seen_events_ = offpath_session_events(job.session());
+  note_events();
+}
+
+// Before the next round, so that what ends during it cuts the next sleep short.
+void Waiter::note_events() {
+  session_ = job.awaited();
+  seen_events_ = offpath_session_events(session_);
 }
 
 WaitTimer::WaitTimer() : begin_ns_(base::clock_ns()) { offpath_session_note_wait(job.session(), begin_ns_, 0); }

@@ -5,6 +5,8 @@
 // nobody spins or yields: the service that is waited for, and strangers, need them (docs/design/0032-waiting.md).
 #pragma once
 
+#include <offpath/offpath.h>
+
 #include <cstdint>
 
 namespace offpath::mpi {
@@ -22,10 +24,13 @@ class Waiter {
 
  private:
   void sleep(uint64_t most_ns);
+  void note_events();
 
   uint64_t max_sleep_ns_;
   uint64_t sleep_ns_;
   uint32_t spins_left_;
+  // At the session where something is under way, as windows and files stay where they were made when a service is replaced.
+  offpath_session_t* session_;
   uint32_t seen_events_;
 };
 
