@@ -173,6 +173,7 @@ class Lane {
     int others = 0;     // ranks that have gone on
     bool over = false;
   };
+  bool looks_often_ = false;  // on the way to the next team; nobody waits for one that was never used
   bool past_is_over() const { return past_ == nullptr || past_->over; }
   uint64_t turns_ = 0;
   std::unique_ptr<Turn> turn_;

@@ -61,13 +61,12 @@ void Lane::report_loss() const {
 }
 
 // Whoever comes here has all words, of those that have lost their service, and of those that have only answered. So nobody's
-// word finds the shadow gone. Whoever gives up sends another one: then the lane stays.
+// word finds the shadow gone, also of a lane that was never used, as another one's service may leave. Whoever gives up sends another one: then the lane stays.
 bool Lane::departed() {
   const Comeback& comeback = turn_->comeback;
   const bool all_said =
       past_is_over() && (phase_ == Phase::offloading ? !turn_->said_ready && !turn_->begun() : comeback.decided());
   if (!idle() || !adapter_->idle() || !all_said || turn_->cut.given_up()) return false;
-  if (!in_use()) return true;
   if (!departing_) departing_ = native.Ibarrier(shadow_, &departure_) == MPI_SUCCESS;
   int passed = 0;
   return departing_ && native.Test(&departure_, &passed, MPI_STATUS_IGNORE) == MPI_SUCCESS && passed != 0;

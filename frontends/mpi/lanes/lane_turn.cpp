@@ -57,7 +57,8 @@ void Lane::say_where() {
 // Whoever says where it is holds back from then on. So that this is short, all attach before.
 bool Lane::all_are_ready() {
   if (!std::exchange(turn_->said_ready, true)) {
-    offloader.look_at_lanes_often(true);
+    looks_often_ = in_use();
+    if (looks_often_) offloader.look_at_lanes_often(true);
     say_to_all(kWord, Seat{shadow_, rank_, size_}, loss_tag(turns_, kReady));
   }
   hear_ready();
@@ -69,7 +70,8 @@ void Lane::hear_ready() {
 }
 
 void Lane::stop_turning() {
-  if (std::exchange(turn_->said_ready, false)) offloader.look_at_lanes_often(false);
+  turn_->said_ready = false;
+  if (std::exchange(looks_often_, false)) offloader.look_at_lanes_often(false);
 }
 
 void Lane::come_back() {

@@ -172,12 +172,7 @@ void Offloader::look() {
   for (const Also& also : also_) also.look();
   if (!is_look_late() && lanes_often_ == 0) return;
   looked_ns_.store(base::clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
-  for (const auto& lane : lanes_) {
-    if (lane->in_use())
-      lane->check();
-    else
-      lane->respond();
-  }
+  for (const auto& lane : lanes_) lane->check();
 }
 
 void Offloader::look_also(const void* owner, std::function<void()> look) {
