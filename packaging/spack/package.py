@@ -39,7 +39,6 @@ class Offpath(CMakePackage):
     depends_on("mpi")
     depends_on("ucx@1.12:")
     depends_on("rdma-core")
-    depends_on("hwloc@2:")
     depends_on("libsodium")
     depends_on("lz4")
     depends_on("zstd")

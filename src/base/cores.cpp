@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <charconv>
+
 namespace offpath::base {
 
 std::string ranges_of(const cpu_set_t& cores) {
@@ -17,6 +19,26 @@ std::string ranges_of(const cpu_set_t& cores) {
     core = last;
   }
   return out;
+}
+
+std::optional<cpu_set_t> cores_in(const std::string& ranges) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  const char *at = ranges.data(), *const end = at + ranges.size();
+  const auto read = [&](unsigned& core) {
+    const auto [behind, error] = std::from_chars(at, end, core);
+    at = behind;
+    return error == std::errc() && core < CPU_SETSIZE;
+  };
+  while (true) {
+    unsigned first = 0, last = 0;
+    if (!read(first)) return std::nullopt;
+    last = first;
+    if (at != end && *at == '-' && (++at, !read(last) || last < first)) return std::nullopt;
+    for (unsigned core = first; core <= last; ++core) CPU_SET(core, &cores);
+    if (at == end) return cores;
+    if (*at++ != ',') return std::nullopt;
+  }
 }
 
 cpu_set_t usable(cpu_set_t cores) {

@@ -4,12 +4,15 @@
 
 #include <sched.h>
 
+#include <optional>
 #include <string>
 
 namespace offpath::base {
 
 // Such as 0-3,6.
 std::string ranges_of(const cpu_set_t& cores);
+// What such a text names. Nothing: it is none.
+std::optional<cpu_set_t> cores_in(const std::string& ranges);
 
 inline cpu_set_t every_core() {
   cpu_set_t all;

@@ -34,6 +34,13 @@ void kill_process(const Fd& descriptor, pid_t process) {
   if (process > 1) kill(process, SIGKILL);
 }
 
+void close_from(int first) {
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
+#endif
+  for (int fd = first; fd < 4096; ++fd) close(fd);  // before Linux 5.9
+}
+
 bool is_stopped(pid_t child) {
   siginfo_t about{};
   return child > 0 && waitid(P_PID, static_cast<id_t>(child), &about, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&

@@ -26,6 +26,8 @@ struct Kinship {
 std::optional<Kinship> kinship_of(pid_t process);
 // Those that live, and zombies.
 std::vector<pid_t> children_of(pid_t parent);
+// Closes all descriptors from `first` on. Also between fork and exec.
+void close_from(int first);
 // Of a small file, such as one of /proc. Empty: it cannot be read.
 std::string text_of_file(const std::string& path);
 // Where the program of this process lies, with a '/' at its end.

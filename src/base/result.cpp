@@ -38,7 +38,9 @@ Status Status::system_error(Code code, int number, const char* format, ...) {
   const int written = vsnprintf(status.text_, sizeof(status.text_), format, arguments);
   va_end(arguments);
   const size_t used = strnlen(status.text_, sizeof(status.text_));
-  if (written >= 0) snprintf(status.text_ + used, sizeof(status.text_) - used, ": %s", strerrordesc_np(number));
+  char room[64];
+  const char* const said = strerror_r(number, room, sizeof(room));
+  if (written >= 0) snprintf(status.text_ + used, sizeof(status.text_) - used, ": %s", said);
   return status;
 }
 

@@ -21,11 +21,6 @@ uint64_t next_id() {
   return next++;
 }
 
-const char* signal_text(int number) {
-  const char* text = sigdescr_np(number);
-  return text == nullptr ? "unknown signal" : text;
-}
-
 Command make(Kind kind, std::initializer_list<uint64_t> words) {
   Command command;
   command.kind = kind;
@@ -253,7 +248,7 @@ Status Device::lost() const {
     if (fate->image < images_.size()) line = source_line(images_[fate->image].bytes, fate->offset);
   }
   return Status::error(OFFPATH_ERR_SERVICE_LOST, "device %d (%.60s): %s (address 0x%llx)%s%s %s", options_.number,
-                       options_.name.c_str(), signal_text(fate->signal),
+                       options_.name.c_str(), strsignal(fate->signal),
                        static_cast<unsigned long long>(fate->fault_address), line.empty() ? "" : " at ", line.c_str(),
                        region.c_str());
 }

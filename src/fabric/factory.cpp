@@ -15,10 +15,10 @@ namespace {
 
 struct Entry {
   const char *name, *address;
-  base::Result<std::unique_ptr<Context>> (*open)(const JobKey& key);
+  base::Result<std::unique_ptr<Context>> (*open)(const JobKey& key);  // nullptr: its library was not there
 };
 
-#define FABRIC(name, address) {#name, #address, open_##name},
+#define FABRIC(name, address) {#name, #address, OFFPATH_HAS_FABRIC_##name ? open_##name : nullptr},
 constexpr Entry kEntries[] = {
 #include "fabric/fabrics.def"
 };
@@ -42,6 +42,12 @@ base::Result<Made> make(const std::string& name, const JobKey& key) {
   for (const Entry& entry : kEntries) {
     names += (names.empty() ? "" : ", ") + std::string(entry.name);
     if (wanted != entry.name) continue;
+    if (entry.open == nullptr) {
+      return base::Status::error(OFFPATH_ERR_NO_SERVICE,
+                                 "this Offpath was built without the fabric '%s'. Install one that has it, or set "
+                                 "OFFPATH_FABRIC=tcp",
+                                 entry.name);
+    }
     auto context = entry.open(key);
     if (!context.ok()) return context.status();
     return Made{entry.address, std::move(context.value())};

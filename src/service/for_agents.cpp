@@ -4,6 +4,7 @@
 #include "base/environment.hpp"
 #include "base/local_ranks.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "service/guard.hpp"
 #include "service/placement.hpp"
 #include "session/launch.hpp"
@@ -50,7 +51,7 @@ void leave_standard_streams() {
   const int listening_there = fcntl(listening, F_DUPFD_CLOEXEC, 10), token_there = fcntl(token, F_DUPFD_CLOEXEC, 10);
   dup2(listening_there, kListenFd);
   dup2(token_there, kTokenFd);
-  close_range(kTokenFd + 1, ~0U, 0);
+  base::close_from(kTokenFd + 1);
   // An emulated processor's program is not what /proc/self/exe is; then a command of that name is told to be it.
   const std::string command = base::Environment::text("OFFPATH_SERVICE_PATH");
   execv(command.empty() ? "/proc/self/exe" : command.c_str(), words);
@@ -67,7 +68,7 @@ void leave_standard_streams() {
   const pid_t service = fork();
   if (service == 0) become_service(listening, token, words);
   leave_standard_streams();
-  close_range(STDERR_FILENO + 1, ~0U, 0);
+  base::close_from(STDERR_FILENO + 1);
   base::log_open(base::Environment::text("OFFPATH_SERVICE_LOG").c_str(), base::LogLevel::info);
   if (service > 0) guard(service, socket);
   _exit(0);

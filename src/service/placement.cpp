@@ -3,14 +3,11 @@
 
 #include "base/cores.hpp"
 
-#include <hwloc.h>
-
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <mutex>
 
 namespace offpath::service {
 
@@ -58,30 +55,18 @@ void ask_for_short_slices() {
 }
 
 uint32_t count_cores(const std::string& cores) {
-  hwloc_bitmap_t set = hwloc_bitmap_alloc();
-  const int count = hwloc_bitmap_list_sscanf(set, cores.c_str()) == 0 ? hwloc_bitmap_weight(set) : 0;
-  hwloc_bitmap_free(set);
-  return count < 0 ? 0 : static_cast<uint32_t>(count);
+  const auto named = base::cores_in(cores);
+  return named ? static_cast<uint32_t>(CPU_COUNT(&*named)) : 0;
 }
 
 Status bind_this_thread(const std::string& cores) {
   if (cores.empty()) return {};
-  static std::mutex mutex;
-  static hwloc_topology_t topology = nullptr;
-  std::lock_guard lock(mutex);
-  if (topology == nullptr && (hwloc_topology_init(&topology) != 0 || hwloc_topology_load(topology) != 0)) {
-    return Status::error(OFFPATH_ERR_NO_SERVICE, "hwloc cannot read the machine's topology");
+  const auto named = base::cores_in(cores);
+  if (!named) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "'%.60s' is not a list of cores. Write it like 2,3 or 4-7",
+                         cores.c_str());
   }
-  hwloc_bitmap_t set = hwloc_bitmap_alloc();
-  Status status;
-  if (hwloc_bitmap_list_sscanf(set, cores.c_str()) != 0 || hwloc_bitmap_iszero(set)) {
-    status =
-        Status::error(OFFPATH_ERR_ARGUMENT, "'%.60s' is not a list of cores. Write it like 2,3 or 4-7", cores.c_str());
-  } else if (hwloc_set_cpubind(topology, set, HWLOC_CPUBIND_THREAD) != 0) {
-    status = refused(cores, errno);
-  }
-  hwloc_bitmap_free(set);
-  return status;
+  return sched_setaffinity(0, sizeof(*named), &*named) == 0 ? Status() : refused(cores, errno);
 }
 
 }  // namespace offpath::service

@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <pwd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,9 +71,7 @@ Said listen_to(int output, int error, uint64_t end_ns) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) != 0) {  // before Linux 5.9
-    for (int fd = STDERR_FILENO + 1; fd < 4096; ++fd) close(fd);
-  }
+  base::close_from(STDERR_FILENO + 1);
   setsid();
   signal(SIGPIPE, SIG_DFL);
   execvp(arguments[0], arguments.data());

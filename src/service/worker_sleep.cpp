@@ -4,6 +4,8 @@
 #include "service/worker.hpp"
 
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +20,17 @@ constexpr std::chrono::microseconds kShortestNap{100};
 
 // Of two timeouts in ms; negative: never.
 int sooner(int a, int b) { return a < 0 || b < 0 ? std::max(a, b) : std::min(a, b); }
+
+// Until an event, which stays there; by the clock's full resolution. The C library has this call from version 2.35 on.
+int wait_exactly(int epoll, const timespec& most) {
+#ifdef SYS_epoll_pwait2
+  epoll_event event;
+  return static_cast<int>(syscall(SYS_epoll_pwait2, epoll, &event, 1, &most, nullptr, 0));
+#else
+  errno = ENOSYS;
+  return -1;
+#endif
+}
 }  // namespace
 
 // Announce, look again, then sleep: whoever submits after the look rings the doorbell.
@@ -111,8 +124,7 @@ bool Worker::nap(uint64_t wait_ns) {
 bool Worker::sleep_deaf(std::chrono::nanoseconds most, uint64_t wait_ns) {
   const timespec length{0, static_cast<long>(std::min<uint64_t>(wait_ns, most.count()))};
   if (length.tv_nsec < std::chrono::nanoseconds(kShortestNap).count()) return false;
-  epoll_event event;
-  const int ready = epoll_pwait2(clients_epoll_.get(), &event, 1, &length, nullptr);
+  const int ready = wait_exactly(clients_epoll_.get(), length);
   if (ready < 0 && errno == ENOSYS) options_.coalesce = {};  // before Linux 5.11
   if (ready > 0) poll_events(clients_epoll_.get(), 0);
   ++wakeups_;
@@ -125,8 +137,7 @@ void Worker::wait_for_events(int timeout_ms, uint64_t wait_ns) {
   if (wait_ns >= kLongNs) return poll_events(epoll_.get(), sooner(timeout_ms, wait_ns == UINT64_MAX ? -1 : 100));
   if (timeout_ms >= 0) wait_ns = std::min(wait_ns, static_cast<uint64_t>(timeout_ms) * 1'000'000);
   const timespec length{0, static_cast<long>(wait_ns)};
-  epoll_event event;
-  const int ready = epoll_pwait2(epoll_.get(), &event, 1, &length, nullptr);
+  const int ready = wait_exactly(epoll_.get(), length);
   if (ready < 0 && errno == ENOSYS) return poll_events(epoll_.get(), sooner(timeout_ms, 1));  // before Linux 5.11
   if (ready > 0) poll_events(epoll_.get(), 0);
 }

@@ -74,9 +74,7 @@ int become_service(void* data) {
   for (int fd = 0; fd < 3; ++fd) dup2(null_device, fd);
   dup2(listening, kListenFd);
   dup2(token, kTokenFd);
-  if (syscall(SYS_close_range, kTokenFd + 1, ~0U, 0) != 0) {  // before Linux 5.9
-    for (int fd = kTokenFd + 1; fd < 4096; ++fd) close(fd);
-  }
+  base::close_from(kTokenFd + 1);
   execvpe(launch->arguments[0], launch->arguments.data(), launch->environment.data());
   launch->error = errno;
   leave(127);

@@ -18,7 +18,7 @@ SPACK = PACKAGING / "spack" / "package.py"
 EASYCONFIG = next((PACKAGING / "easybuild").glob("*.eb"))
 # As Spack and EasyBuild name what CMake looks for.
 NEEDED = {
-    "ucx": "ucx", "hwloc": "hwloc", "libsodium": "libsodium",
+    "ucx": "ucx", "libsodium": "libsodium",
     "nlohmann_json": "nlohmann-json", "fftw3": "fftw", "liblz4": "lz4", "libzstd": "zstd", "libdeflate": "libdeflate",
 }  # fmt: skip
 
