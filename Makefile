@@ -102,12 +102,12 @@ install: build  ## Install under PREFIX (default /usr/local)
 uninstall:  ## Remove what `make install` put under PREFIX
 	@tools/uninstall $(PREFIX)
 
-wheel: build  ## Make a Python wheel of the command line, `import offpath` and the service: build/wheel
-	@tools/setup test
+wheel:  ## Make a Python wheel of command line, Python interface, service and front ends for glibc 2.27: build/wheel
+	@tools/setup nightly
 	@tools/wheel
 
 clean:  ## Remove everything that was built
 	@rm -rf build
 
-distclean: clean  ## Remove the Python environment, the arm64 libraries and the lab's kernel too
-	@rm -rf .venv .aarch64 .machines
+distclean: clean  ## Remove the Python environment, libraries for other machines and the lab's kernel too
+	@rm -rf .venv .aarch64 .machines .portable

@@ -28,7 +28,3 @@ def test_all_programs_are_run():
     assert len(SHOWN) == 4
 
 
-def test_the_wheel_has_the_name_that_is_shown():
-    from offpath import __version__
-
-    assert f"build/wheel/offpath-{__version__}-py3-none-linux_x86_64.whl" in GUIDE
