@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // base/: texts of errors, environment values, and errno left alone.
 #include "base/bytes.hpp"
-#include "base/cores.hpp"
 #include "base/environment.hpp"
 #include "base/fd.hpp"
 #include "base/log.hpp"
@@ -58,27 +57,6 @@ TEST(Bytes, TextsAreEndedAndPrintable) {
 }
 
 // ---- Status -----------------------------------------------------------------------------------------------------
-
-TEST(Cores, AreNamedByRanges) {
-  for (const char* text : {"0", "2,3", "4-7", "0-2,5,9-9", "1023", "3,2,2"}) {
-    EXPECT_TRUE(cores_in(text).has_value()) << text;
-  }
-  for (const char* text : {"0-3,6", "5", "0-1023"}) EXPECT_EQ(ranges_of(*cores_in(text)), text);
-  for (const char* text : {"", "two", "1;2", "-1", "3-", "3-2", "1,", ",1", "1 ", " 1", "1--2", "1024", "0-1024",
-                           "99999999999999999999", "0x1", "+1"}) {
-    EXPECT_FALSE(cores_in(text).has_value()) << text;
-  }
-}
-
-TEST(Descriptors, AreClosedFromOneOn) {
-  in_child([] {
-    const int kept = fcntl(1, F_DUPFD, 200), closed = fcntl(1, F_DUPFD, kept + 1), far = fcntl(1, F_DUPFD, 300);
-    close_from(closed);
-    EXPECT_NE(fcntl(kept, F_GETFD), -1);
-    EXPECT_EQ(fcntl(closed, F_GETFD), -1);
-    EXPECT_EQ(fcntl(far, F_GETFD), -1);
-  });
-}
 
 TEST(Status, IsOkByDefault) {
   const Status status;

@@ -3,6 +3,7 @@
 #include "base/fd.hpp"
 #include "base/memfd.hpp"
 #include "base/passing.hpp"
+#include "base/process.hpp"
 #include "in_child.hpp"
 
 #include <gtest/gtest.h>
@@ -30,6 +31,16 @@ TEST(Fd, ClosesOnce) {
   EXPECT_EQ(Fd(fds[1]).release(), fds[1]);
   EXPECT_EQ(fcntl(fds[1], F_GETFD), 0);
   close(fds[1]);
+}
+
+TEST(Descriptors, AreClosedFromOneOn) {
+  in_child([] {
+    const int kept = fcntl(1, F_DUPFD, 200), closed = fcntl(1, F_DUPFD, kept + 1), far = fcntl(1, F_DUPFD, 300);
+    close_from(closed);
+    EXPECT_NE(fcntl(kept, F_GETFD), -1);
+    EXPECT_EQ(fcntl(closed, F_GETFD), -1);
+    EXPECT_EQ(fcntl(far, F_GETFD), -1);
+  });
 }
 
 constexpr size_t kBytes = 1 << 16;
