@@ -28,14 +28,14 @@ std::optional<cpu_set_t> cores_in(const std::string& ranges) {
   const auto read = [&](unsigned& core) {
     const auto [behind, error] = std::from_chars(at, end, core);
     at = behind;
-    return error == std::errc() && core < CPU_SETSIZE;
+    return error == std::errc();
   };
   while (true) {
     unsigned first = 0, last = 0;
     if (!read(first)) return std::nullopt;
     last = first;
     if (at != end && *at == '-' && (++at, !read(last) || last < first)) return std::nullopt;
-    for (unsigned core = first; core <= last; ++core) CPU_SET(core, &cores);
+    for (unsigned core = first; core <= last && core < CPU_SETSIZE; ++core) CPU_SET(core, &cores);
     if (at == end) return cores;
     if (*at++ != ',') return std::nullopt;
   }

@@ -11,7 +11,7 @@ namespace offpath::base {
 
 // Such as 0-3,6.
 std::string ranges_of(const cpu_set_t& cores);
-// What such a text names. Nothing: it is none.
+// What such a text names, but for cores that no machine has. Nothing: it is no such text.
 std::optional<cpu_set_t> cores_in(const std::string& ranges);
 
 inline cpu_set_t every_core() {

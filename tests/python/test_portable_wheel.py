@@ -104,3 +104,11 @@ def test_with_torch(wheel, tmp_path):
         env=foreign.PipMpi(home).environment | {"OFFPATH_SERVICE_SHARE": "1"},
     )  # fmt: skip
     assert result.stdout.split() == ["right", "right"], result
+
+
+def test_a_fabric_that_it_lacks_is_said(wheel, tmp_path):
+    home = environment(tmp_path / "venv", wheel)
+    asked = foreign.PipMpi(home).environment | {"OFFPATH_FABRIC": "ucx"}
+    command = [*offpath_run(home, tmp_path / "stats.jsonl"), "mpirun.mpich", "-np", "1", "true"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=foreign.LIMIT_S, env=asked)
+    assert "was built without the fabric 'ucx'" in result.stderr, result
