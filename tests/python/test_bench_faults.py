@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench_support import mpirun, program
-from conftest import ROOT, assert_one_line_error, eventually, offpath
+from conftest import ROOT, assert_one_line_error, eventually, offpath, requires_root
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.processes import Completed
@@ -146,13 +146,20 @@ def test_the_program_is_right_by_itself(mpi, kinds):
 
 
 @pytest.mark.machine
-@pytest.mark.parametrize(("more", "verdicts"), [((), (RIGHT, ERROR)), (("--restarts",), (RIGHT,))])
-def test_kills(more, verdicts, tmp_path):
+@pytest.mark.parametrize(
+    ("nodes", "more", "verdicts"),
+    [
+        ("1", (), (RIGHT, ERROR)),
+        ("1", ("--restarts",), (RIGHT,)),
+        pytest.param("2", ("--restarts",), (RIGHT,), marks=requires_root),
+    ],
+)
+def test_kills(nodes, more, verdicts, tmp_path):
     program("bench", "mpich", "faults")
     if not paths().preload_library.exists():
         pytest.skip("not built")
     out = tmp_path / "out.json"
-    options = ["--programs", "random", "--nodes", "1", "--mpi", "mpich", "--seed", "7", "--kills", "2", *more]
+    options = ["--programs", "random", "--nodes", nodes, "--mpi", "mpich", "--seed", "7", "--kills", "2", *more]
     result = offpath("bench", "faults", *options, "--json", str(out), cwd=tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     written = json.loads(out.read_text())
