@@ -78,17 +78,27 @@ def test_with_an_mpi_of_pypi(version, mpi, wheel, tmp_path, monkeypatch):
     assert_right(foreign.PipMpi(home).run(program, offpath_run(home, statistics)), statistics)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
-def test_with_an_older_mpi_of_this_machine(mpi, wheel, tmp_path):
-    home = environment(tmp_path / "venv", wheel)
-    program, statistics = tmp_path / "checked", tmp_path / "stats.jsonl"
+def run_here(home: Path, mpi: str, folder: Path, **more: str) -> tuple[subprocess.CompletedProcess, Path]:
+    """A program that checks its results, with this machine's `mpi`; and where it leaves its statistics."""
+    program, statistics = folder / "checked", folder / "stats.jsonl"
     subprocess.run([f"mpicc.{mpi}", "-w", "-O1", PROGRAMS / "checked.c", "-o", program], check=True)
     mpirun = [f"mpirun.{mpi}", "-np", "2", *(["--oversubscribe"] if mpi == "openmpi" else [])]
     result = subprocess.run(
         [*offpath_run(home, statistics), *mpirun, program], capture_output=True, text=True, timeout=foreign.LIMIT_S,
-        env=foreign.PipMpi(home).environment,
+        env=foreign.PipMpi(home).environment | more,
     )  # fmt: skip
-    assert_right(result, statistics)
+    return result, statistics
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_with_an_older_mpi_of_this_machine(mpi, wheel, tmp_path):
+    assert_right(*run_here(environment(tmp_path / "venv", wheel), mpi, tmp_path))
+
+
+def test_a_fabric_that_it_lacks_is_said_and_calls_stay_native(wheel, tmp_path):
+    result, _ = run_here(environment(tmp_path / "venv", wheel), "mpich", tmp_path, OFFPATH_FABRIC="ucx")
+    assert "built without the fabric 'ucx'" in result.stderr and result.returncode == 0, result
+    assert foreign.said(result) == ["0 of 2: right", "1 of 2: right"], result
 
 
 def test_with_torch(wheel, tmp_path):
@@ -104,11 +114,3 @@ def test_with_torch(wheel, tmp_path):
         env=foreign.PipMpi(home).environment | {"OFFPATH_SERVICE_SHARE": "1"},
     )  # fmt: skip
     assert result.stdout.split() == ["right", "right"], result
-
-
-def test_a_fabric_that_it_lacks_is_said(wheel, tmp_path):
-    home = environment(tmp_path / "venv", wheel)
-    asked = foreign.PipMpi(home).environment | {"OFFPATH_FABRIC": "ucx"}
-    command = [*offpath_run(home, tmp_path / "stats.jsonl"), "mpirun.mpich", "-np", "1", "true"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=foreign.LIMIT_S, env=asked)
-    assert "was built without the fabric 'ucx'" in result.stderr, result
