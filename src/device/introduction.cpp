@@ -22,7 +22,8 @@ using base::Status;
 
 namespace {
 
-constexpr uint32_t kMungeMagic = 0x4d50464fU;  // "OFPM", where a greeting would begin
+constexpr uint32_t kMungeMagic = 0x4d50464fU;              // "OFPM", where a greeting would begin
+constexpr size_t kCredentialAt = sizeof(kMungeMagic) + 4;  // behind its length
 constexpr size_t kMostCredentialBytes = 64 << 10;
 constexpr size_t kMostRequestBytes = 16 << 10;
 constexpr size_t kPurposeBytes = 4;
@@ -94,21 +95,31 @@ Introduction::Introduction(const std::optional<Key>& key, bool munge) : munge_(m
   responder_.emplace(seal::secret_for(seal::Use::device, *key), own);
 }
 
+bool Introduction::names_munge() const {
+  return !has_greeted() && got_.size() >= sizeof(kMungeMagic) && number_of(got_.data()) == kMungeMagic;
+}
+
+// Bytes of what he says next, with what of it has come; 0: nothing that somebody may say begins so.
+size_t Introduction::wanted() const {
+  if (!has_greeted() && got_.size() < sizeof(kMungeMagic)) return sizeof(kMungeMagic);
+  if (!names_munge()) return responder_ ? responder_->wants() : 0;
+  if (!munge_) return 0;
+  if (got_.size() < kCredentialAt) return kCredentialAt;
+  const uint32_t bytes = number_of(got_.data() + sizeof(kMungeMagic));
+  return bytes <= kMostCredentialBytes ? kCredentialAt + bytes : 0;
+}
+
 Introduction::Stage Introduction::take(int socket) {
   while (stage_ == Stage::hears) {
-    const size_t before = got_.size();
-    const bool begins = !has_greeted() && before < sizeof(kMungeMagic);  // by which who has a credential is known
-    if (!has_greeted() && !begins) {
-      if (number_of(got_.data()) == kMungeMagic) return stage_ = munge_ ? Stage::credential : Stage::refused;
-      if (!responder_) return stage_ = Stage::refused;
-    }
-    const size_t wanted = begins ? sizeof(kMungeMagic) : responder_->wants();
-    got_.resize(wanted);
-    const ssize_t got = recv(socket, got_.data() + before, wanted - before, MSG_DONTWAIT);
+    const size_t before = got_.size(), all = wanted();
+    if (all == 0) return stage_ = Stage::refused;
+    if (names_munge() && before == all) return stage_ = Stage::credential;
+    got_.resize(all);
+    const ssize_t got = recv(socket, got_.data() + before, all - before, MSG_DONTWAIT);
     got_.resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return stage_;
     if (got <= 0) return stage_ = Stage::refused;
-    if (responder_ && got_.size() == responder_->wants()) stage_ = take_words();
+    if (responder_ && !names_munge() && got_.size() == responder_->wants()) stage_ = take_words();
     if (says_.empty()) continue;
     const ssize_t said = send(socket, says_.data(), says_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (said != static_cast<ssize_t>(says_.size())) return stage_ = Stage::refused;  // a few bytes always fit
@@ -138,8 +149,7 @@ Status Introduction::hear_request(int socket, int timeout_ms) {
     request_ = std::move(request.value());
     return {};
   }
-  const auto credential = receive_text(socket, kMostCredentialBytes, timeout_ms);
-  const auto opened = credential.ok() ? munge_open(credential.value()) : credential.status();
+  const auto opened = munge_open({got_.begin() + kCredentialAt, got_.end()});
   if (!opened.ok()) return Status::error(OFFPATH_ERR_PERMISSION, "%s", opened.status().text());
   if (opened->text.size() < kPurposeBytes + kNonce) return Status::error(OFFPATH_ERR_PERMISSION, "a request too short");
   purpose_ = static_cast<Purpose>(number_of(opened->text.data()));

@@ -24,7 +24,7 @@ class Introduction {
   enum class Stage : uint8_t {
     hears,       // more must come
     proven,      // he knows the key
-    credential,  // he says that MUNGE names him: hear_request() finds out
+    credential,  // he says that MUNGE names him, and all of what it has sealed is there: hear_request() opens it
     refused
   };
   // `key`: none, nobody is let in by it. `munge`: users that MUNGE names are believed.
@@ -53,6 +53,8 @@ class Introduction {
   }
 
  private:
+  bool names_munge() const;
+  size_t wanted() const;
   Stage take_words();
 
   Stage stage_ = Stage::hears;

@@ -61,7 +61,7 @@ void DeviceService::start_child(Fd socket, device::Introduction* who) {
   int alive[2];
   if (pipe2(alive, O_CLOEXEC) != 0) return;
   Fd read_end(alive[0]), write_end(alive[1]);
-  const bool full = children_.size() >= options_.max_clients;
+  const bool full = children_.size() - credentials_count() >= options_.max_clients;
   const bool has_credential = who != nullptr && who->stage() == device::Introduction::Stage::credential;
   const pid_t parent = getpid();
   const pid_t child = fork();

@@ -35,7 +35,7 @@ constexpr int kStoppedLookMs = DeviceService::kStoppedNs / 1000000 / 8;
 constexpr int kLingerMs = 50;  // for programs that start while the last one ends
 constexpr uint64_t kProofNs = 2'000'000'000;
 constexpr size_t kMostGuests = 64;
-constexpr ptrdiff_t kMostCredentials = 8;  // that are looked at at a time
+constexpr size_t kMostCredentials = 8;  // that are looked at at a time
 
 int signal_pipe[2] = {-1, -1};
 
@@ -182,13 +182,16 @@ void DeviceService::accept_one(int listening) {
   hear(std::prev(guests_.end()));  // who knows the key has greeted already, and is not sent away for others
 }
 
+size_t DeviceService::credentials_count() const {
+  return static_cast<size_t>(
+      std::count_if(children_.begin(), children_.end(), [](const Child& child) { return child.has_credential; }));
+}
+
 void DeviceService::hear(std::list<Guest>::iterator guest) {
   using Stage = device::Introduction::Stage;
   const Stage stage = guest->who.take(guest->socket.get());
   if (stage == Stage::hears) return;
-  const auto looked_at =
-      std::count_if(children_.begin(), children_.end(), [](const Child& child) { return child.has_credential; });
-  if (stage == Stage::credential && looked_at >= kMostCredentials) return;  // later, if there is time left
+  if (stage == Stage::credential && credentials_count() >= kMostCredentials) return;  // later, if there is time left
   if (stage == Stage::refused) {
     base::log_write(LogLevel::warn, "refused a connection that did not prove the key");
   } else {

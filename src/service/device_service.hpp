@@ -49,7 +49,7 @@ class DeviceService {
     base::Fd alive;  // readable when it has ended
     bool waited = false;
     base::Silence stillness{kStoppedNs};
-    bool has_credential = false;  // is to be found out whom MUNGE names
+    bool has_credential = false;  // is to be found out whom MUNGE names; it becomes no executor
   };
   // A connection to the port of which nothing is proven yet.
   struct Guest {
@@ -59,6 +59,7 @@ class DeviceService {
   };
   bool takes_strangers() const { return options_.key || options_.munge; }
   int wait_ms(bool had_client) const;
+  size_t credentials_count() const;
   void accept_one(int listening);
   void hear(std::list<Guest>::iterator guest);
   void hear_waiting();

@@ -3,6 +3,8 @@
 #include "device/munge.hpp"
 #include "device_service_fixture.hpp"
 
+#include <sys/un.h>
+
 namespace offpath::service {
 namespace {
 
@@ -62,6 +64,8 @@ TEST_F(DeviceServiceTest, WhomMungeNamesHisJobRunsAs) {
     key_ = device::read_key(write_file("key", std::string(32, 'k'))).value();
     munge_ = believed;
     start_remote(8, path);
+    std::vector<Fd> strangers;  // they take nobody's place
+    for (int i = 0; i < 20; ++i) strangers.push_back(stranger_with(half_a_credential(i)));
     // The client is another user; what it hears comes through a pipe.
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
@@ -86,6 +90,28 @@ TEST_F(DeviceServiceTest, WhomMungeNamesHisJobRunsAs) {
     EXPECT_TRUE(ask("").ok());  // who knows the key is served as before
     end(SIGTERM);
   }
+}
+
+// MUNGE does not answer, so that the processes which ask it are there as long as the test wants.
+TEST_F(DeviceServiceTest, WhomMungeHasNotNamedTakesNoProgramsPlace) {
+  const auto sealed = device::munge_seal("", 0);
+  if (std::string(sealed.status().text()).find("not installed") != std::string::npos) GTEST_SKIP() << "no MUNGE";
+  sockaddr_un address{AF_UNIX, ""};
+  const std::string silent = folder_ + "/munge";
+  ASSERT_LT(silent.copy(address.sun_path, sizeof(address.sun_path)), sizeof(address.sun_path));
+  const Fd munged(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(munged.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(munged.get(), 64), 0);
+  setenv("OFFPATH_MUNGE_SOCKET", silent.c_str(), 1);
+  munge_ = true;
+  start_remote(2);
+  unsetenv("OFFPATH_MUNGE_SOCKET");
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 20; ++i) strangers.push_back(stranger_with(std::string("OFPM\6\0\0\0MUNGE:", 14)));
+  while (children_of(process_) < 8) sched_yield();
+  const auto opened = open_remote(key_);
+  EXPECT_TRUE(opened.ok()) << opened.status().text();
+  EXPECT_EQ(children_of(process_), 9U) << "no more are looked at at a time";
 }
 
 }  // namespace

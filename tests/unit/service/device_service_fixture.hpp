@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,6 +21,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -111,6 +114,28 @@ class DeviceServiceTest : public testing::Test {
     auto socket = device::connect_remote(entry_, key, kTimeoutMs);
     if (!socket.ok()) return socket.status();
     return Device::open(std::move(socket.value()), {"remote", 1, kTimeoutMs});
+  }
+  // Somebody who has said this, and says no more.
+  Fd stranger_with(const std::string& words) const {
+    auto socket = device::dial(entry_, kTimeoutMs);
+    EXPECT_TRUE(socket.ok()) << socket.status().text();
+    if (!socket.ok()) return {};
+    static_cast<void>(send(socket->get(), words.data(), words.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+    return std::move(socket.value());
+  }
+  // What may be MUNGE's, cut in its length or behind it.
+  static std::string half_a_credential(int number) {
+    return std::string("OFPM\0\1\0\0MUNGE:", 14).substr(0, 4 + number % 11);
+  }
+  static size_t children_of(pid_t process) {
+    std::ifstream list("/proc/" + std::to_string(process) + "/task/" + std::to_string(process) + "/children");
+    return static_cast<size_t>(std::distance(std::istream_iterator<int>(list), {}));
+  }
+  static void expect_sent_away(const Fd& stranger) {
+    char byte;
+    pollfd wait{stranger.get(), POLLIN, 0};
+    ASSERT_GT(poll(&wait, 1, kTimeoutMs), 0) << "it is held";
+    EXPECT_LE(recv(stranger.get(), &byte, 1, 0), 0);
   }
   int end(int signal) {
     if (signal != 0) kill(process_, signal);

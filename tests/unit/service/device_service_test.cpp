@@ -2,11 +2,7 @@
 // The device service in a process of its own, and programs that ask it for executors.
 #include "device_service_fixture.hpp"
 
-#include <poll.h>
-
 #include <deque>
-#include <fstream>
-#include <iterator>
 
 namespace offpath::service {
 namespace {
@@ -129,21 +125,12 @@ TEST_F(DeviceServiceTest, WhoSaysNothingTakesNoJobsPlace) {
   EXPECT_TRUE(answer.ok()) << answer.status().text();
 }
 
-size_t children_of(pid_t process) {
-  std::ifstream list("/proc/" + std::to_string(process) + "/task/" + std::to_string(process) + "/children");
-  return static_cast<size_t>(std::distance(std::istream_iterator<int>(list), {}));
-}
-
 // Silent, half spoken, garbage: no process for any of them, and the owner is let in.
 TEST_F(DeviceServiceTest, StrangersMakeNoProcessesAndShutNobodyOut) {
   start_remote(8);
   std::deque<Fd> strangers;
   for (int i = 0; i < 2000; ++i) {
-    auto socket = device::dial(entry_, kTimeoutMs);
-    ASSERT_TRUE(socket.ok()) << socket.status().text();
-    const std::string words(i % 3 == 0 ? 1 : i % 3 == 1 ? 4 : 300, static_cast<char>(i));
-    static_cast<void>(send(socket->get(), words.data(), words.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
-    strangers.push_back(std::move(socket.value()));
+    strangers.push_back(stranger_with(std::string(i % 3 == 0 ? 1 : i % 3 == 1 ? 4 : 300, static_cast<char>(i))));
     if (strangers.size() > 200) strangers.pop_front();
   }
   EXPECT_EQ(children_of(process_), 0U);
@@ -151,12 +138,19 @@ TEST_F(DeviceServiceTest, StrangersMakeNoProcessesAndShutNobodyOut) {
   ASSERT_TRUE(opened.ok()) << opened.status().text();
   EXPECT_EQ(children_of(process_), 1U);
   // They are sent away though nobody else comes.
-  for (const Fd& stranger : strangers) {
-    char byte;
-    pollfd wait{stranger.get(), POLLIN, 0};
-    ASSERT_GT(poll(&wait, 1, kTimeoutMs), 0) << "it is held";
-    EXPECT_LE(recv(stranger.get(), &byte, 1, 0), 0);
-  }
+  for (const Fd& stranger : strangers) expect_sent_away(stranger);
+}
+
+// He says that MUNGE names him: that is looked at when he has said all of it.
+TEST_F(DeviceServiceTest, HalfACredentialMakesNoProcess) {
+  munge_ = true;
+  start_remote(8);
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 60; ++i) strangers.push_back(stranger_with(half_a_credential(i)));
+  auto opened = open_remote(key_);
+  ASSERT_TRUE(opened.ok()) << opened.status().text();
+  EXPECT_EQ(children_of(process_), 1U);
+  for (const Fd& stranger : strangers) expect_sent_away(stranger);
 }
 
 TEST_F(DeviceServiceTest, AWrongKeyIsALine) {
