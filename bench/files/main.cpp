@@ -119,14 +119,19 @@ nlohmann::ordered_json measure(Part& part, const Options& options, std::size_t w
   part.fill(0);
   write();  // the file has its length from here on
   std::vector<std::int64_t> pure, compute, total;
-  for (int i = 0; i < options.repeats; ++i) pure.push_back(time_of(writers, write));
+  bool good = true;
+  int round = 0;  // each has bytes of its own
+  for (int i = 0; i < options.repeats; ++i) {
+    part.fill(++round);
+    pure.push_back(time_of(writers, write));
+    good = part.is_there() && good;
+  }
   std::int64_t iterations = which < options.work_iterations.size() ? options.work_iterations[which] : 0;
   if (iterations == 0) iterations = calibrate_work(kit::spread(pure).median);
   MPI_Bcast(&iterations, 1, MPI_INT64_T, 0, writers);
-  bool good = true;
   for (int i = 0; i < options.repeats; ++i) {
     compute.push_back(time_of(writers, [&] { work(iterations); }));
-    part.fill(i + 1);
+    part.fill(++round);
     total.push_back(time_of(writers, [&] {
       part.begin();
       work(iterations);

@@ -134,37 +134,43 @@ class Work {
     MPI_Comm_split(MPI_COMM_WORLD, rank_ % 2, rank_, &half);
     MPI_Comm_free(&half);
   }
+  // What is exchanged is new in each call, as what an earlier one has left must not look right.
   void reduce(MPI_Comm comm) {
     MPI_Request request;
+    ones_.front() = ones_.back() = ++calls_;
     MPI_Iallreduce(ones_.data(), sums_.data(), options_.elements, MPI_DOUBLE, MPI_SUM, comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    good_ = good_ && sums_.front() == size_ && sums_.back() == size_;
+    good_ = good_ && sums_.front() == size_ * calls_ && sums_.back() == size_ * calls_;
   }
   void exchange(MPI_Comm comm) {
     MPI_Request request;
+    ++calls_;
+    for (int to = 0; to < size_; ++to) *at(sent_, to) = char(rank_ + to + calls_);
     MPI_Ialltoall(sent_.data(), options_.block, MPI_BYTE, received_.data(), options_.block, MPI_BYTE, comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    for (int from = 0; from < size_; ++from) good_ = good_ && *at(received_, from) == char(from + rank_);
+    for (int from = 0; from < size_; ++from) good_ = good_ && *at(received_, from) == char(from + rank_ + calls_);
   }
   void pass_on() {
     MPI_Request requests[2];
     const int left = (rank_ + size_ - 1) % size_, right = (rank_ + 1) % size_;
+    ++calls_;
+    message_.front() = message_.back() = char(rank_ + calls_);
     MPI_Irecv(from_left_.data(), options_.message, MPI_BYTE, left, 0, MPI_COMM_WORLD, &requests[0]);
     MPI_Isend(message_.data(), options_.message, MPI_BYTE, right, 0, MPI_COMM_WORLD, &requests[1]);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    good_ = good_ && from_left_.front() == char(left) && from_left_.back() == char(left);
+    good_ = good_ && from_left_.front() == char(left + calls_) && from_left_.back() == char(left + calls_);
   }
   void use_window() {
     MPI_Win window;
     char* memory = nullptr;
     MPI_Win_allocate(options_.window, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
     MPI_Win_fence(0, window);
-    std::int64_t mine = rank_;
+    std::int64_t mine = rank_ + ++calls_;
     MPI_Put(&mine, 1, MPI_INT64_T, (rank_ + 1) % size_, 0, 1, MPI_INT64_T, window);
     MPI_Win_fence(0, window);
     std::int64_t got = 0;
     std::memcpy(&got, memory, sizeof(got));
-    good_ = good_ && got == (rank_ + size_ - 1) % size_;
+    good_ = good_ && got == (rank_ + size_ - 1) % size_ + calls_;
     MPI_Win_free(&window);
   }
 
@@ -177,6 +183,7 @@ class Work {
   const int rank_, size_;
   std::vector<double> ones_, sums_;
   std::vector<char> sent_, received_, message_, from_left_;
+  int calls_ = 0;
   bool good_ = true;
 };
 

@@ -2,13 +2,14 @@
 """The benchmark of trainings: what it makes of launches, and at length that it runs."""
 
 import json
+import subprocess
 
 import pytest
-from conftest import assert_one_line_error, offpath, requires_root
+from conftest import LIMIT_S, assert_one_line_error, offpath, requires_root
 from offpath.bench import training_sharded
 from offpath.bench.suite import training
 from offpath.bench.training_epochs import Where, rows
-from torch_support import interpreter, sharding_interpreter
+from torch_support import environment, interpreter, run_ranks, sharding_interpreter
 
 WAYS = {"host": 1.2, "workers": 1.0, "O-N": 0.8, "O-DA": 1.02, "O-MV": 1.1, "O-Hy": 0.9}
 
@@ -89,6 +90,35 @@ def test_gains_of_sharded_models_are_of_one_launch_each():
     assert second["step_s"] == pytest.approx(0.4) and second["step_max_s"] == pytest.approx(0.6)
     assert second["best_s"] == pytest.approx(0.3)
     assert not training_sharded.rows({}, [launch(1, verified=0.1)], 0.0)[0]["verified"]
+
+
+@pytest.mark.nightly
+@pytest.mark.machine
+@pytest.mark.parametrize("late", ["all", "gather", "reduce"])
+def test_what_was_not_communicated_is_a_difference(late):
+    small = ("--layers", "2", "--width", "64", "--rounds", "2")
+    said = run_ranks("torch_late.py", 2, late, *small, python=sharding_interpreter())
+    found = json.loads(said[0].splitlines()[-1])
+    assert training_sharded.rows({}, [found], 0.0)[0]["verified"] == (late == "all")
+
+
+NO_NUMBERS = """
+import math
+import torch, torch.distributed as dist
+from offpath.torch.training_step import difference, largest_of_all
+right, none = torch.ones(3), torch.tensor([1.0, math.nan, 1.0])
+assert difference([right, right], [right, right]) == 0
+assert all(math.isnan(difference(ours, [right, right])) for ours in ([right, none], [none, right]))
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+print([largest_of_all([0.0, each, 0.0]) for each in (0.5, math.nan, math.inf)])
+"""
+
+
+@pytest.mark.machine
+def test_what_is_no_number_is_a_difference():
+    command = [interpreter(), "-c", NO_NUMBERS]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.stdout == "[0.5, inf, inf]\n", done.stderr
 
 
 @pytest.mark.nightly

@@ -51,6 +51,9 @@ int MPI_Put(const void* o, int n, MPI_Datatype t, int r, MPI_Aint d, int m, MPI_
 int MPI_Get(void* o, int n, MPI_Datatype t, int r, MPI_Aint d, int m, MPI_Datatype u, MPI_Win w) {
   return works() ? PMPI_Get(o, n, t, r, d, m, u, w) : 0;
 }
+int MPI_File_iwrite_at(MPI_File f, MPI_Offset o, const void* b, int n, MPI_Datatype t, MPI_Request* r) {
+  return works() ? PMPI_File_iwrite_at(f, o, b, n, t, r) : PMPI_Ibarrier(MPI_COMM_SELF, r);
+}
 int MPI_Fetch_and_op(const void* o, void* b, MPI_Datatype t, int r, MPI_Aint d, MPI_Op op, MPI_Win w) {
   return getenv("AGAIN") || works() ? PMPI_Fetch_and_op(o, b, t, r, d, op, w) : 0;  // a counter: who has what to do
 }
@@ -87,6 +90,26 @@ def test_a_repeat_that_moved_nothing_is_a_wrong_result(name, arguments, late):
 
     assert status(10**6) == 0
     assert status(11) != 0  # timed ones, and neither the first nor the last
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("name", "arguments", "first"),
+    [
+        ("file_writes", ["--sizes", "20000", "--repeats", "6", "--work-iterations", "1", "--file"], 3),  # not hidden
+        ("scale", ["--repeats", "4", "--communicators", "2", "--json"], 2),  # reductions
+        ("scale", ["--repeats", "4", "--communicators", "2", "--json"], 7),  # exchanges
+        ("scale", ["--repeats", "4", "--communicators", "2", "--json"], 22),  # messages
+        ("scale", ["--repeats", "4", "--communicators", "2", "--json"], 27),  # puts
+    ],
+)
+def test_nor_may_two_repeats_amid_the_others(name, arguments, first, late, tmp_path):
+    def status(*settings):
+        command = ["env", f"LD_PRELOAD={late}", *settings, str(program("bench", "mpich", name)), *arguments]
+        return mpirun("mpich", 2, *command, str(tmp_path / "file")).returncode
+
+    assert status(f"WORKS={10**6}") == 0
+    assert status(f"WORKS={first}", f"AGAIN={first + 2}") != 0
 
 
 @pytest.mark.machine

@@ -12,7 +12,7 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -56,7 +56,7 @@ class Steps:
         """Of the sums of what fill() wrote: whole numbers, so that none is allowed."""
         size = dist.get_world_size()
         sums = [(turn + 1) * size * (size + 1) / 2 + size * index for index in range(len(self.gradients))]
-        return max(float((part - sum_).abs().max()) for part, sum_ in zip(self.gradients, sums))
+        return largest_of(part - sum_ for part, sum_ in zip(self.gradients, sums))
 
     def exchange(self, _: torch.Tensor) -> None:
         """The gradients alone."""
@@ -112,7 +112,7 @@ def main() -> None:
     peers = {name: Steps(group, options.layers, options.width, options.bucket_mb) for name, group in groups.items()}
     batch = share_of(peers["gloo"], options.share, options.width)
     times: dict[str, dict[str, list[float]]] = {name: {"compute": [], "exchange": [], "step": []} for name in peers}
-    largest = torch.zeros(1)
+    errors: list[float] = []
     for turn in range(WARMUP + options.rounds):
         fresh = batch * (1 + turn / 4)  # old gradients are wrong ones
         for name, steps in peers.items():
@@ -121,23 +121,30 @@ def main() -> None:
                 seconds = timed(getattr(steps, what), fresh)
                 if turn >= WARMUP:
                     found.append(seconds)
-        errors = [
-            difference(*map(gradients_of, peers.values())),
-            *(each.largest_error(turn) for each in peers.values()),
-        ]
-        largest = torch.maximum(largest, torch.tensor([max(errors)]))
-    dist.all_reduce(largest, dist.ReduceOp.MAX)
+        errors.append(difference(*map(gradients_of, peers.values())))
+        errors += (each.largest_error(turn) for each in peers.values())
     end({
         "gradient_bytes": options.layers * options.width**2 * 4, "rows": len(batch),
         "buckets": math.ceil(options.layers * options.width**2 * 4 / (options.bucket_mb * 2**20)),
-        "largest_difference": float(largest), "times": times,
+        "largest_difference": largest_of_all(errors), "times": times,
     })  # fmt: skip
 
 
 def difference(ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> float:
     """The largest one of a number, of the largest number."""
-    largest = max(float(each.abs().max()) for each in theirs)
-    return max(float((a - b).abs().max()) for a, b in zip(ours, theirs)) / largest
+    return largest_of(a - b for a, b in zip(ours, theirs)) / largest_of(theirs)
+
+
+def largest_of(tensors: Iterable[torch.Tensor]) -> float:
+    """NaN where one is: Python's max() would let a later one go."""
+    return float(torch.stack([each.abs().max() for each in tensors]).max())
+
+
+def largest_of_all(errors: Sequence[float]) -> float:
+    """Over all ranks; infinite where one is no number."""
+    largest = torch.tensor(errors).nan_to_num(nan=math.inf, posinf=math.inf).max()
+    dist.all_reduce(largest, dist.ReduceOp.MAX)
+    return float(largest)
 
 
 def gradients_of(steps: Steps) -> list[torch.Tensor]:
