@@ -44,10 +44,10 @@ void fill_nonce(Words& words) {
 
 Secret secret_for(Use use, const Key& key) { return derive(key, static_cast<char>(use)); }
 
-Initiator::Initiator(const Secret& secret, const Greeting& greeting) : secret_(secret), greeting_(greeting) {
+Initiator::Initiator(const Secret& secret, const Greeting& greeting, uint32_t suites)
+    : secret_(secret), greeting_(greeting), suites_(suites) {
   append(said_, kMagic);
-  const uint8_t fields[4] = {greeting.wish, static_cast<uint8_t>(greeting.security),
-                             static_cast<uint8_t>(known_suites()), 0};
+  const uint8_t fields[4] = {greeting.wish, static_cast<uint8_t>(greeting.security), static_cast<uint8_t>(suites_), 0};
   append(said_, fields);
   append(said_, greeting.from);
   append(said_, greeting.to);
@@ -73,7 +73,7 @@ Words Initiator::take(Bytes bytes) {
   }
   const bool suite =
       (bytes[2] == static_cast<uint8_t>(Suite::chacha) || bytes[2] == static_cast<uint8_t>(Suite::aes)) &&
-      (known_suites() & bytes[2]) != 0;
+      (suites_ & bytes[2]) != 0;
   const bool known = bytes[0] <= static_cast<uint8_t>(Verdict::gone) && is_security(bytes[1]) && suite;
   stage_ = known ? Stage::done : Stage::failed;
   if (!known) return {};
@@ -105,7 +105,7 @@ Words Responder::take(Bytes bytes) {
   }
   greeting_.wish = bytes[8];
   greeting_.security = static_cast<Security>(bytes[9]);
-  suites_ = bytes[10] & known_suites();
+  suites_ &= bytes[10];
   std::copy_n(bytes.begin() + 12, greeting_.from.size(), greeting_.from.begin());
   std::copy_n(bytes.begin() + 28, greeting_.to.size(), greeting_.to.begin());
   append(said_, own_);

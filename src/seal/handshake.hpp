@@ -58,7 +58,7 @@ enum class Stage {
 
 class Initiator {
  public:
-  Initiator(const Secret& secret, const Greeting& greeting);
+  Initiator(const Secret& secret, const Greeting& greeting, uint32_t suites = known_suites());
   Words greet() const { return {said_.begin(), said_.end()}; }
   Stage stage() const { return stage_; }
   size_t wants() const { return stage_ == Stage::challenge ? kChallengeBytes : kVerdictBytes; }
@@ -74,6 +74,7 @@ class Initiator {
  private:
   Secret secret_;
   Greeting greeting_;
+  uint32_t suites_;
   Stage stage_ = Stage::challenge;
   Words said_;  // by both, so far
   bool met_another_ = false;
@@ -84,7 +85,8 @@ class Initiator {
 
 class Responder {
  public:
-  Responder(const Secret& secret, const PartyId& own) : secret_(secret), own_(own) {}
+  Responder(const Secret& secret, const PartyId& own, uint32_t suites = known_suites())
+      : secret_(secret), own_(own), suites_(suites) {}
   Stage stage() const { return stage_; }
   size_t wants() const { return stage_ == Stage::greeting ? kGreetingBytes : kProofBytes; }
   Words take(Bytes bytes);
@@ -98,7 +100,7 @@ class Responder {
   Secret secret_;
   PartyId own_;
   Greeting greeting_;
-  uint32_t suites_ = 0;  // that both know
+  uint32_t suites_;  // once the other side has greeted: that both know
   Stage stage_ = Stage::greeting;
   Words said_;
   Session session_;

@@ -38,10 +38,11 @@ struct Node {
     offpath_session_detach(session);
   }
   offpath_op_t* submit(const std::string& name, const void* argument, uint64_t bytes, void* out, uint64_t out_bytes,
-                       uint32_t access = OFFPATH_TASK_OUT, uint32_t flags = 0) {
+                       uint32_t access = OFFPATH_TASK_OUT, uint32_t flags = 0, uint64_t limit_ns = 0) {
     const offpath_task_range_t range{out, out_bytes, access, 0};
     offpath_task_params_t params = tasks.params(name);
     params.flags = flags;
+    params.limit_ns = limit_ns;
     params.argument = argument;
     params.argument_bytes = bytes;
     params.ranges = &range;
@@ -172,6 +173,41 @@ TEST(TaskMoves, CancelledWhereTheyAre) {
     const char how = 'w';
     static uint8_t out;
     node.submit("misbehave", &how, 1, &out, 1);
+    node.leave();
+  });
+}
+
+// Home has no executor left that would begin it, too, and nobody cancels it.
+TEST(TaskMoves, LimitsHoldElsewhere) {
+  Job job(2, 2);
+  job.run([](Process& p) {
+    set_mode("always", "1");
+    Node node(p);
+    const std::string here = p.folder + "-here", away = p.folder + "-away";
+    uint8_t out[2][sizeof(int32_t)];
+    offpath_op_t* ops[2];
+    if (p.rank == 0) {
+      ops[0] = node.submit("await_file", here.c_str(), here.size() + 1, out[0], sizeof(out[0]), OFFPATH_TASK_INOUT,
+                           OFFPATH_TASK_STAYS_HOME);
+      REQUIRE(eventually([&] { return exists(here + ".begun"); }));
+      ops[1] = node.submit("await_file", away.c_str(), away.size() + 1, out[1], sizeof(out[1]), OFFPATH_TASK_INOUT, 0,
+                           50'000'000);
+      REQUIRE(eventually([&] { return exists(away + ".begun"); }));
+    }
+    p.barrier();
+    if (p.rank == 1) REQUIRE(node.stays(OFFPATH_TASK_STAYS_HOME));  // on the executor that had it
+    p.barrier();
+    if (p.rank == 0) {
+      for (const std::string& file : {away, here}) close(open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+      for (offpath_op_t* op : ops) {
+        REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
+        offpath_op_free(op);
+      }
+      for (const std::string& file : {away, here}) {
+        unlink(file.c_str());
+        unlink((file + ".begun").c_str());
+      }
+    }
     node.leave();
   });
 }

@@ -122,6 +122,23 @@ TEST_P(DeviceTest, RegionsAndGlobals) {
   EXPECT_EQ(value_at<int>(entries[3]), 100);
 }
 
+// There is room for them once.
+TEST_P(DeviceTest, ArgumentsTakeNoRoomWhenTheirRegionIsOver) {
+  const auto entries = load({"sum_of_many"});
+  const std::vector<uint64_t> many{room(8), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const uint64_t last = room(8 * many.size());
+  for (uint64_t bytes = 64 << 20; bytes > 0; bytes /= 2) {
+    while (device_->allocate(bytes).ok()) continue;
+  }
+  ASSERT_TRUE(device_->release(last).ok());
+  Queue queue;
+  for (int i = 0; i < 3; ++i) {
+    const Status launched = device_->launch(entries[0], many, queue);
+    ASSERT_TRUE(launched.ok()) << launched.text();
+    ASSERT_TRUE(device_->wait(queue).ok());
+  }
+}
+
 TEST_P(DeviceTest, BadAddressesAreErrorsNotCrashes) {
   const auto entries = load({"constant", "add"});
   Queue queue;

@@ -272,6 +272,20 @@ TEST_F(CodedNumbers, ArriveWithinTheBoundAndLoseNothingTwice) {
   EXPECT_EQ(cluster->engine_of(1).traffic().lossy_bytes, 0U);
 }
 
+TEST_F(CodedNumbers, GoToWhoCanReadThemOnly) {
+  const auto network = make_network(1);
+  const auto fabric = network->make_endpoint();
+  engine::Compression compression(config.now_ns, nullptr, *fabric);
+  graph::Graph graph;
+  graph.reduction = {OFFPATH_OP_NONE, OFFPATH_ELEMENT_F64};
+  graph.offer(1, 0, graph::client_place(address_of(data.data())), data.size());
+  const auto method_for = [&](uint32_t readable) {
+    return compression.plan(config.compress, graph, graph.exports[0], data.size(), 1, readable).method.codec;
+  };
+  EXPECT_EQ(method_for(codecs::all_codecs()), codecs::CodecId::zfp);
+  EXPECT_EQ(method_for(codecs::all_codecs() & ~codecs::bit_of(codecs::CodecId::zfp)), codecs::CodecId::none);
+}
+
 // Chunks of memory that is behind a link have many lengths. What comes behind half a number would go as it is.
 TEST_F(CodedNumbers, NoChunkEndsWithinOne) {
   config.chunk_bytes = 256 << 10;

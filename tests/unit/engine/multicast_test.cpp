@@ -103,6 +103,22 @@ TEST(Multicasts, OfOneTeamAtTheSameTime) {
   }
 }
 
+// However many tasks: each one's words are taken when it comes.
+TEST(Multicasts, AMemberMayAlwaysBeLate) {
+  engine::Config config;
+  config.parked_limit = 8;
+  Nodes nodes(2, config);
+  nodes.offer_groups();
+  nodes.allgather(0);
+  for (uint64_t number = 1; number < 20; ++number) {
+    const auto late = static_cast<uint32_t>(number % kNodes);
+    nodes.allgather(number, late);
+    nodes.post(late, number);
+    nodes.settle();
+    nodes.expect_right(number);
+  }
+}
+
 // Wherever a node stands in the tree, in its chain and in the ring: somebody who waits for it notices, and tells the others.
 TEST(Multicasts, EndWhereANodeFallsSilent) {
   if (getenv("OFFPATH_TEST_FABRIC") != nullptr)

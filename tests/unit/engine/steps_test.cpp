@@ -236,6 +236,26 @@ TEST_P(EachShape, ManyPullsAtOnce) {
   EXPECT_EQ(to, from);
 }
 
+// In whatever order they end: what comes after both has nothing to work on.
+TEST(Steps, AStepThatWaitsForAFailedOneDoesNotRun) {
+  for (const bool failed_first : {false, true}) {
+    Cluster cluster(1, 1, 1);
+    const auto team = cluster.make_team({0}, 1);
+    const Bytes from(10, 3);
+    Bytes to(10), later(10);
+    Graph graph;
+    const uint32_t one = graph.copy(failed_first ? Place{address_of(from.data()), 0, 7} : at(from), at(to), 10);
+    const uint32_t other = graph.copy(failed_first ? at(from) : Place{address_of(from.data()), 0, 7}, at(to), 10);
+    const uint32_t last = graph.copy(at(from), at(later), 10);
+    graph.order(one, last), graph.order(other, last);
+    cluster.engine_of(0).post(team[0], 0, std::move(graph), 0);
+    cluster.settle();
+    EXPECT_EQ(cluster.outcome(0, 0), OFFPATH_ERR_ARGUMENT) << "there is no layout 7";
+    EXPECT_EQ(to, from);
+    EXPECT_EQ(later, Bytes(10));
+  }
+}
+
 TEST(Steps, LongChainsNeedNoStack) {
   constexpr uint32_t kSteps = 300000;
   Cluster cluster(1, 1, 1);

@@ -56,6 +56,20 @@ TEST(Handshake, BothLearnWhoTheOtherIsAndHaveTheSameKeys) {
   EXPECT_NE(another.initiator.session().out, exchange.initiator.session().out) << "keys are for one connection";
 }
 
+// Not every processor has AES.
+TEST(Handshake, TheSuiteIsOneThatBothKnow) {
+  constexpr uint32_t kChacha = 1, kBoth = 3;
+  const Greeting greeting{1, Security::auth, kA, kB};
+  for (const uint32_t own : {kChacha, kBoth}) {
+    for (const uint32_t other : {kChacha, kBoth}) {
+      Exchange exchange{Initiator(kSecret, greeting, own), Responder(kSecret, kB, other)};
+      ASSERT_TRUE(exchange.run(kAsItIs)) << own << other;
+      EXPECT_EQ(exchange.initiator.session().suite, best_of(own & other)) << own << other;
+      EXPECT_EQ(exchange.responder.session().suite, best_of(own & other)) << own << other;
+    }
+  }
+}
+
 TEST(Handshake, EveryFlippedBitEndsIt) {
   for (int message = 0; message < 4; ++message) {
     for (size_t bit = 0; bit < 8 * kLengths[message]; ++bit) {
