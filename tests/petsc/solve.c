@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A PETSc program that knows nothing of Offpath: a 1-D Laplacian, plus -shift S on the diagonal, solved -solves N times
- * (the second from what the first found, if -guess). The right-hand side is -right R (1); -poison puts a NaN into it.
+ * (the second from what the first found, if -guess; each later one with another matrix, of S more, if -next S). The right-hand side is -right R (1); -poison puts a NaN into it.
  * -kill ITERATION ends every service whose command line names -service TEXT, from a monitor, as a crash would. */
 #define _GNU_SOURCE
 #include <petscksp.h>
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   Vec b, x, residual;
   KSP ksp;
   PetscInt rows = 300, solves = 1, iterations;
-  PetscReal shift = 0, right = 1, norm, reference;
+  PetscReal shift = 0, next = 0, right = 1, norm, reference;
   PetscBool nan = PETSC_FALSE, guess = PETSC_FALSE;
   KSPConvergedReason reason;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-solves", &solves, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-kill", &kill_at, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &shift, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-next", &next, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-right", &right, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-poison", &nan, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-guess", &guess, NULL));
@@ -87,6 +88,11 @@ int main(int argc, char** argv) {
   if (kill_at >= 0) PetscCall(KSPMonitorSet(ksp, killer, NULL, NULL));
   PetscCall(VecSet(x, 0.5));
   for (PetscInt i = 0; i < solves; ++i) {
+    if (i > 0 && next != 0) {
+      PetscCall(MatDestroy(&matrix));
+      PetscCall(make_matrix(rows, shift + next * (PetscReal)i, &matrix));
+      PetscCall(KSPSetOperators(ksp, matrix, matrix));
+    }
     PetscCall(KSPSolve(ksp, b, x));
     PetscCall(KSPGetIterationNumber(ksp, &iterations));
     PetscCall(KSPGetConvergedReason(ksp, &reason));

@@ -88,6 +88,14 @@ def test_a_share_of_the_product_is_done_by_the_service(solver, phi):
         assert phi == "auto" or share[1] == phi
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_another_matrix_has_a_share_of_its_own(solver):
+    """Made like the one before: only which object it is tells them apart."""
+    argv = [solve_program(), *plugin(), "-pc_type", "jacobi", "-ksp_type", solver, "-ksp_offpath_phi", "0.5"]
+    found = results(run(2, [*argv, "-solves", "3", "-next", "1", "-ksp_view"]))
+    assert len(found) == 3 and all(true < 1e-3 for _, _, true in found), found
+
+
 def test_a_share_that_is_none_is_refused():
     for phi in ("1", "-0.1", "much"):
         result = run(1, [solve_program(), *plugin(), "-ksp_type", "offpath_cg", "-ksp_offpath_phi", phi])

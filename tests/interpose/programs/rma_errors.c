@@ -160,6 +160,12 @@ static void ranges(MPI_Errhandler errors) {
   ok &= MPI_Win_flush_all(dynamic) == MPI_SUCCESS;
   ok &= MPI_Put(value, 1, MPI_LONG, 1 - rank, there, 1, MPI_LONG, dynamic) == MPI_SUCCESS;
   ok &= MPI_Win_unlock_all(dynamic) == MPI_SUCCESS;
+  MPI_Win_lock_all(0, dynamic);
+  MPI_Put(value, 1, MPI_LONG, 1 - rank, there + (MPI_Aint)sizeof(memory), 1, MPI_LONG, dynamic);
+  ok &= ends_with(MPI_Win_unlock_all(dynamic), MPI_ERR_RMA_RANGE);
+  MPI_Win_lock(MPI_LOCK_SHARED, 1 - rank, 0, dynamic);
+  MPI_Put(value, 1, MPI_LONG, 1 - rank, there + (MPI_Aint)sizeof(memory), 1, MPI_LONG, dynamic);
+  ok &= ends_with(MPI_Win_unlock(1 - rank, dynamic), MPI_ERR_RMA_RANGE);
   MPI_Barrier(MPI_COMM_WORLD);
   ok &= MPI_Win_detach(dynamic, memory) == MPI_SUCCESS;
   ok &= ends_with(MPI_Win_detach(dynamic, memory), MPI_ERR_RMA_ATTACH);

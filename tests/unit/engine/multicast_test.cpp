@@ -110,7 +110,7 @@ TEST(Multicasts, AMemberMayAlwaysBeLate) {
   Nodes nodes(2, config);
   nodes.offer_groups();
   nodes.allgather(0);
-  for (uint64_t number = 1; number < 20; ++number) {
+  for (uint64_t number = 1; number < 80; ++number) {
     const auto late = static_cast<uint32_t>(number % kNodes);
     nodes.allgather(number, late);
     nodes.post(late, number);
