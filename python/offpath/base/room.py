@@ -14,7 +14,11 @@ from offpath.base.sizes import rough_size_text
 
 OF_JSON = 10  # bytes in memory for a byte of a trace or a profile; measured: 6, of an archive 8
 OF_PARTS = 60  # the same of what ranks write, 80 bytes an operation
-_CGROUP = Path("/sys/fs/cgroup")
+_CGROUP, _GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+_NAMES = {  # by controllers: of version 2, of version 1
+    "": ("memory.max", "memory.current", ""),
+    "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
+}
 
 
 def check(files: Iterable[Path], times: int, what: str, instead: str) -> None:
@@ -43,9 +47,26 @@ def _of_machine() -> float:
 
 
 def _of_control_group() -> float:
-    with contextlib.suppress(OSError, ValueError, StopIteration), open("/proc/self/cgroup") as file:
-        group = _CGROUP / next(line for line in file if line.startswith("0::"))[3:].strip().lstrip("/")
-        return int((group / "memory.max").read_text()) - int((group / "memory.current").read_text())
+    """Of each group that this process is in, and of those around it."""
+    rooms = [math.inf]
+    with contextlib.suppress(OSError):
+        for line in _GROUPS.read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            names = _NAMES.get("memory" if "memory" in controllers.split(",") else controllers)
+            if names:
+                home = _CGROUP / controllers
+                own = home / path.lstrip("/")
+                rooms += [_of_one(group, *names) for group in (own, *own.parents) if group.is_relative_to(home)]
+    return min(rooms)
+
+
+def _of_one(group: Path, most: str, used: str, cached: str) -> float:
+    """What files have in the page cache counts as used, and goes when somebody needs the memory."""
+    with contextlib.suppress(OSError, ValueError):
+        limit, taken = (int((group / name).read_text()) for name in (most, used))
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        files = sum(int(stat.get(f"{cached}{kind}_file", 0)) for kind in ("active", "inactive"))
+        return max(0, limit - max(0, taken - files))
     return math.inf
 
 
