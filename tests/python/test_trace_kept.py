@@ -98,6 +98,26 @@ def test_a_profile_on_a_full_disk_says_so(tmp_path):
         profile_command.merge(tmp_path / "rank", tmp_path / "p.jsonl")
 
 
+@requires_root
+def test_an_archive_on_a_full_disk_is_one_line(tmp_path):
+    """And nothing is left of it. The library finds out when it closes its files, or before."""
+    pytest.importorskip("otf2")
+    lines = rank_lines(0)
+    begin, step = lines[-1]["end_ns"], {"call": "Wait", "wait": [], "file": "/nowhere/app", "offset": 64}
+    many = [step | {"begin_ns": begin + 9 * i, "end_ns": begin + 9 * i + 5} for i in range(20_000)]
+    (tmp_path / "rank.0").write_bytes(part([*lines[:-1], *many, {"end_ns": begin + 10**6}]))
+    (tmp_path / "rank.1").write_bytes(part(rank_lines(1)))
+    perfetto.write(operations.join(record.of_parts(sorted(tmp_path.glob("rank.*")))), tmp_path / "t.json")
+    small = tmp_path / "small"
+    small.mkdir()
+    for room in ("8k", "512k"):
+        report = f"{ROOT}/offpath report {tmp_path}/t.json --otf2 {small}/a; echo $?; ls {small}"
+        command = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size={room} none {small} && {report}"]
+        result = subprocess.run(command, text=True, capture_output=True, timeout=LIMIT_S)
+        assert result.stdout == "1\n" and result.stderr.count("\n") == 1, result
+        assert "a could not be written (disk full)" in result.stderr, result.stderr
+
+
 def test_an_archive_wants_all_ranks(tmp_path):
     pytest.importorskip("otf2")
     run = operations.join(record.of_parts(write_parts(tmp_path)[:1]))

@@ -7,7 +7,11 @@ overlap, and one for counters. Times are in ns since all ranks left MPI_Init.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import shutil
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from offpath.base.errors import UserError
+from offpath.base.errors import DISK_FULL, UserError
 from offpath.telemetry import perfetto
 from offpath.telemetry.operations import Operation, Run, Wait
 from offpath.telemetry.otf2_definitions import Definitions
@@ -48,13 +52,42 @@ def write(trace: Path, folder: Path) -> Path:
         raise UserError(f"{folder} is there already (an archive is a folder of its own). Give a new one with --otf2.")
     if not os.access(folder.absolute().parent, os.W_OK):
         raise UserError(f"{folder} cannot be written (its parent cannot be). Give another folder with --otf2.")
-    with otf2.writer.open(str(folder), timer_resolution=10**9) as archive:
+    with _archive(otf2, folder) as archive:
         archive.creator = "offpath"
         archive.description = ", ".join(f"{name}={value}" for name, value in run.job.labels.items())
         _Export(otf2, archive, run).write(counters)
         if (started_ns := run.ranks[0].realtime_ns) is not None:
             archive._realtime_timestamp = started_ns / 1e9  # of the first event; else it is the export's
     return folder / "traces.otf2"
+
+
+@contextlib.contextmanager
+def _archive(otf2: Any, folder: Path) -> Iterator[Any]:
+    """One that could not be written is removed, in one line with what the library says of it on descriptor 2."""
+    import _otf2
+
+    errors, said = os.dup(2), os.memfd_create("said")
+    sys.stderr.flush()
+    os.dup2(said, 2)
+    archive = None
+    try:
+        archive = otf2.writer.Writer(str(folder), timer_resolution=10**9)
+        yield archive
+        archive.close()
+    except BaseException as error:
+        if archive is not None:
+            archive._handle = None  # else it is closed again when nobody can catch what it says
+        shutil.rmtree(folder, ignore_errors=True)
+        if not isinstance(error, _otf2.Error):
+            raise
+        full = os.strerror(errno.ENOSPC) in os.pread(said, 1 << 16, 0).decode(errors="replace")
+        why = DISK_FULL if full else error.description
+        cure = "Make room there, or give another folder with --otf2"
+        raise UserError(f"{folder} could not be written ({why}). {cure}.", 1) from None
+    finally:
+        os.dup2(errors, 2)
+        os.close(errors)
+        os.close(said)
 
 
 class _Export:
