@@ -3,10 +3,12 @@
 
 import json
 import subprocess
+import tempfile
 
 import pytest
 from conftest import LIMIT_S, assert_one_line_error, offpath, requires_root
-from offpath.bench import training_sharded
+from offpath.base.errors import UserError
+from offpath.bench import training_epochs, training_sharded
 from offpath.bench.suite import training
 from offpath.bench.training_epochs import Where, rows
 from torch_support import environment, interpreter, run_ranks, sharding_interpreter
@@ -48,6 +50,30 @@ def test_gains_are_of_one_launch_each_and_goals_of_one_node():
 )
 def test_options_that_make_no_sense(options, words):
     assert_one_line_error(offpath("bench", "training", *options), words)
+
+
+BANNER = "--------\nmpirun detected that one or more processes exited with non-zero status\n--------\n"
+TRACE = "Traceback (most recent call last):\n  File \"x.py\", line 1\n"
+
+
+@pytest.mark.parametrize(
+    "out, err, first",
+    [
+        ("", f"a warning\n{TRACE}torch.OutOfMemoryError: no memory\n{TRACE}RuntimeError: peer\n{BANNER}",
+         "torch.OutOfMemoryError: no memory"),
+        ("", f"[rank0]: {TRACE}[rank0]: ValueError: of one\n{BANNER}", "ValueError: of one"),
+        ("", f"offpath: no service. Start it.\n{TRACE}RuntimeError: later\n", "offpath: no service. Start it."),
+        ("half a line", "", "half a line"),
+        ("", "", "it said nothing"),
+    ],
+)  # fmt: skip
+def test_a_launch_that_fails_says_its_first_error_and_where_the_rest_is(out, err, first, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(UserError) as said:
+        training_epochs.said(1, out, err)
+    (file,) = tmp_path.iterdir()
+    assert str(said.value) == f"A launch of the training failed: {first} (all that it said: {file})."
+    assert file.read_text().strip() == (out or err).strip()
 
 
 @pytest.mark.nightly

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.bench.kit import programs
 from offpath.bench.kit.tables import Table
 from offpath.bench.kit.turns import FAILED
 from offpath.bench.placements import DPU, NODE
@@ -107,8 +108,7 @@ def _entries(lab: Lab, where: Where) -> Iterator[str]:
 
 def said(status: int, out: str, err: str) -> dict:
     if status != 0:
-        lines = (err.strip() or out.strip()).splitlines() or ["nothing was said"]
-        raise UserError(f"A launch of the training failed: {lines[-1]}", FAILED)
+        raise UserError(f"A launch of the training failed: {programs.problem(out, err)}.", FAILED)
     return json.loads(out.strip().splitlines()[-1])
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from offpath.bench.kit.turns import FAILED
 
 PATIENCE_S = 600.0
 BAD_ARGUMENTS = 2  # exit status of our programs
+_ERROR = re.compile(r"^(?:\[.*?\]:? ?)?((?:[\w.]+(?:Error|Exception)\b|offpath: ).*)", re.MULTILINE)
 
 
 def output(argv: Sequence[object], env: Mapping[str, str] | None = None) -> bytes:
@@ -39,3 +42,13 @@ def json_output(argv: Sequence[object], env: Mapping[str, str] | None = None) ->
 def last_words(name: str, text: str | None) -> str:
     lines = (text or "").strip().splitlines() or ["it said nothing"]
     return lines[-1].removeprefix(f"{name}: ")
+
+
+def problem(out: str, err: str) -> str:
+    """Of a Python program under a launcher, which says a lot after what went wrong: the first error, and a file, which
+    stays, with all of it."""
+    text = "\n".join(part.strip() for part in (out, err) if part.strip())
+    first = _ERROR.search(err) or _ERROR.search(out)
+    with tempfile.NamedTemporaryFile("w", prefix="offpath-failed-", suffix=".txt", delete=False) as file:
+        file.write(text + "\n")
+    return f"{first[1] if first else last_words('', err or out)} (all that it said: {file.name})"
