@@ -366,12 +366,12 @@ def line(**changes):
         (
             [line(node=f"n{i}", seen={"messages_count": 12, "blocking_collectives_count": 1}) for i in range(2)],
             "2 ranks on 2 nodes (MPICH): 2 collectives, 0 offloaded, 2 native (2 blocking); 24 messages, 0 offloaded, "
-            "24 native.",
+            "24 native (24 shorter than 512 KiB).",
         ),
         (
             [line(seen={"messages_count": 12}, windows={"elsewhere_count": 18000, "native_count": 1})] * 2,
-            "2 ranks on 1 node (MPICH): 24 messages, 0 offloaded, 24 native; 36000 one-sided operations, 0 offloaded, "
-            "36000 native (2 windows native).",
+            "2 ranks on 1 node (MPICH): 24 messages, 0 offloaded, 24 native (24 shorter than 512 KiB); 36000 one-sided "
+            "operations, 0 offloaded, 36000 native (2 windows native).",
         ),
         (
             [line(), line(native_count=3, failed_count=1, loss="the service on host n1 was silent", cure="Wait")],
@@ -424,7 +424,8 @@ def test_the_closing_line_names_each_kind_of_call(mpi, programs, tmp_path):
     result = offpath("run", "--share", "--", *command, env=AS_ROOT)
     assert result.returncode == 0, result.stderr
     for kind in (
-        "6 collectives, 0 offloaded, 6 native", "6 messages, 0 offloaded, 6 native (2 of 512 KiB or more)",
+        "6 collectives, 0 offloaded, 6 native",
+        "6 messages, 0 offloaded, 6 native (2 of 512 KiB or more, 4 shorter than 512 KiB)",
         "8 one-sided operations, 0 offloaded, 8 native", "10 blocking messages and 2 files native",
     ):  # fmt: skip
         assert kind in result.stderr, (kind, result.stderr)

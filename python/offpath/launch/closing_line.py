@@ -133,7 +133,12 @@ def _messages(ranks: Sequence[dict]) -> list[str]:
     text += f" ({size} through {staging} of staging memory)" if offloaded else ""
     text += f", {seen - offloaded} native" if seen > offloaded else ""
     long = _seen(ranks, "long_messages")
-    why = {f"{long} of 512 KiB or more": long if not offloaded else 0, f"{no_room} for want of room": no_room}
+    short = min(seen - offloaded - no_room, seen - long)
+    why = {
+        f"{long} of 512 KiB or more": long if not offloaded else 0,
+        f"{short} shorter than 512 KiB": short,
+        f"{no_room} for want of room": no_room,
+    }
     said = [text for text, count in why.items() if count]
     return [text + (f" ({', '.join(said)})" if said else "") + (f", {failed} FAILED" if failed else "")]
 

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Six programs that one writes first: their closing lines are those that docs/design/0052-first-hour.md shows."""
+
+import re
+import subprocess
+
+import pytest
+from conftest import LIMIT_S, PROGRAMS, ROOT, requires_root
+from offpath.base.paths import paths
+from offpath.launch import mpis
+from offpath.launch.closing_line import closing_line
+
+pytestmark = requires_root
+NOTE = ROOT / "docs" / "design" / "0052-first-hour.md"
+ARGUMENTS = {
+    "all-to-all, pipelined": ["pipeline"], "halo, 512 KiB": ["halo", "524288"], "halo, 8 KiB": ["halo", "8192"],
+    "farm by fetch-and-op": ["farm"], "pipelined CG": ["cg"], "training, mpi4py": [],
+}  # fmt: skip
+SYSTEMS = "/usr/bin/python3"  # which has Debian's mpi4py, made for Open MPI
+# Which way it goes depends on who is in time; that it went, and how many there are in all, does not.
+NATIVELY = r"(, \d+ native \(\d+ (?:for want of room|faster so, as measured)\))?"
+WHICH_WAY = rf"^(\d+ (?:messages|one-sided operations)), \d+ offloaded( \([^()]*\))?{NATIVELY}"
+MEMORY = r"[\d.]+ [KM]?i?B (?=used in place|copied)"
+
+
+def shown() -> dict[str, str]:
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$", NOTE.read_text(), re.MULTILINE)
+    return {name: now for name, now in rows if name in ARGUMENTS}
+
+
+def what_counts(line: str) -> str:
+    if "shorter than" not in line:
+        line = re.sub(WHICH_WAY, r"\1", line)
+    return re.sub(MEMORY, "some ", line)
+
+
+def test_the_note_shows_all_of_them():
+    assert shown().keys() == ARGUMENTS.keys()
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+@pytest.mark.parametrize("mpi", (mpis.OPENMPI, mpis.MPICH))
+def test_what_the_closing_line_says(mpi, name, lab, tmp_path):
+    if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists():
+        pytest.skip("not built")
+    command = [str(tmp_path / "program"), *ARGUMENTS[name]]
+    if ARGUMENTS[name]:
+        source = PROGRAMS / "first_programs.c"
+        subprocess.run([f"mpicc.{mpi}", "-O1", source, "-o", command[0], "-lm"], check=True)
+    else:
+        if mpi != mpis.OPENMPI or subprocess.run([SYSTEMS, "-c", "import mpi4py, numpy"]).returncode != 0:
+            pytest.skip("Debian has mpi4py for Open MPI (python3-mpi4py)")
+        command = [SYSTEMS, str(PROGRAMS / "first_training.py")]
+    result = lab.mpirun(mpi, 1, command, offload=True, timeout=LIMIT_S)
+    assert result.returncode == 0, result.stderr
+    who, said = closing_line(result.stats, mpi).split(": ", 1)
+    assert who == f"2 ranks on 2 nodes ({mpis.TITLES[mpi]})"
+    assert what_counts(said) == what_counts(shown()[name]), said
