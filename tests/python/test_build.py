@@ -2,6 +2,7 @@
 """What the build promises: which MPIs it finds, under which names, and how little a first demo waits for."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -109,6 +110,18 @@ def test_a_first_demo_waits_for_few_steps():
         pytest.skip(f"{tree} is not configured (make test does)")
     steps = subprocess.run(["ninja", "-C", tree, "-t", "commands", "demo"], capture_output=True, text=True, check=True)
     assert 50 < len(steps.stdout.splitlines()) <= 117
+
+
+def test_what_the_setup_of_a_demo_waits_for_has_its_line(tmp_path):
+    """Where somebody looks, one that is drawn anew every second."""
+    setup = (ROOT / "tools" / "setup").read_text()
+    watched = re.search(r"^watched\(\) \{.*?^\}$", setup, re.DOTALL | re.MULTILINE)[0]
+    script = f'log={tmp_path}/log\nsay() {{ echo "setup: $*"; }}\n{watched}\nwatched "fetching" sleep 1.5'
+    (tmp_path / "script").write_text(script)
+    done = subprocess.run(["bash", tmp_path / "script"], capture_output=True, text=True)
+    assert re.fullmatch(r"setup: fetching \.\.\.\nsetup: fetching: done in [1-9] s\n", done.stdout), done.stdout
+    drawn = subprocess.run(["script", "-qec", f"bash {tmp_path}/script", "/dev/null"], capture_output=True, text=True)
+    assert "setup: fetching ... 1s" in drawn.stdout, drawn.stdout
 
 
 TREE = """

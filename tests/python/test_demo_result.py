@@ -2,12 +2,14 @@
 """`offpath demo` on a tiny grid: what it writes and says, not what it gains."""
 
 import json
+import re
 
 import pytest
 from bench_support import assert_self_contained, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
 from offpath.bench import demo_report
 from offpath.pages import report
+from rich.progress import Progress
 
 TINY = ["--n", "12", "--work", "1", "--seconds", "0.01", "--pairs", "1"]
 
@@ -38,6 +40,10 @@ def test_on_loopback_with_both_mpis(prefix, tmp_path):
     assert result.returncode == 0, result.stderr
     written = check(tmp_path, ["openmpi", "mpich"])
     assert written["meta"]["place"] == "loopback" and "loopback" in result.stderr
+    # Where there is no terminal, whatever takes long has a line. Of runs it says how many are left, and for how long.
+    assert "measuring how fast this machine computes ..." in result.stderr, result.stderr
+    runs = re.findall(r"run (\d) of 4: [\w ]+ with(?:out)? Offpath(, about \d+ s left)? \.\.\.", result.stderr)
+    assert [(number, bool(left)) for number, left in runs] == [(str(n), n > 1) for n in range(1, 5)], result.stderr
     assert written["results"][0]["checksum"] == written["results"][1]["checksum"]
     for row in demo_report.TABLE_ROWS:
         assert row in result.stdout
@@ -49,8 +55,24 @@ def test_on_loopback_with_both_mpis(prefix, tmp_path):
 def test_in_a_lab(prefix, tmp_path):
     result = offpath("demo", *TINY, "--mpi", "mpich", "--rate", "1gbit", "--out", str(tmp_path), env=prefix)
     assert result.returncode == 0, result.stderr
+    assert "bringing up two nodes, 1000 Mbit/s ..." in result.stderr, result.stderr
     meta = check(tmp_path, ["mpich"])["meta"]
     assert meta["place"] == "lab" and meta["rate"] == "1gbit" and meta["nodes"] == 2
+
+
+def test_what_is_left_is_said(monkeypatch, capsys):
+    """By a clock that goes on by 7 s at each look."""
+    from offpath.bench import demo
+
+    clock = iter(range(100, 1000, 7))
+    monkeypatch.setattr(demo.time, "monotonic", lambda: next(clock))
+    watch = demo._Watch(Progress(disable=True), 3)
+    for _ in range(3):
+        watch.run("MPICH")
+        watch.advance()
+    assert re.findall(r"run .*", capsys.readouterr().err) == [
+        "run 1 of 3: MPICH ...", "run 2 of 3: MPICH, about 28 s left ...", "run 3 of 3: MPICH, about 10 s left ...",
+    ]  # fmt: skip
 
 
 def test_a_different_result_is_found_out():

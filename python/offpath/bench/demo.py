@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Optional
@@ -15,6 +16,7 @@ from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench import demo_report
+from offpath.bench.kit.turns import duration_text
 from offpath.lab.plan import parse_rate
 from offpath.launch.mpis import TITLES
 from offpath.places import asked, comparison
@@ -89,7 +91,8 @@ class _Watch:
     """What the person in front of the screen sees while it works."""
 
     def __init__(self, progress: Progress, run_count: int):
-        self._progress = progress
+        self._progress, self._runs = progress, run_count
+        self._done, self._since_s = 0, 0.0
         self._task = progress.add_task("preparing", total=run_count)
 
     def say(self, text: str) -> None:
@@ -100,7 +103,16 @@ class _Watch:
     def note(self, text: str) -> None:
         console.note(text)
 
+    def run(self, title: str) -> None:
+        """All take as long, about."""
+        if not self._done:
+            self._since_s = time.monotonic()
+        each_s = (time.monotonic() - self._since_s) / max(1, self._done)
+        left = f", about {duration_text(each_s * (self._runs - self._done))} left" if self._done else ""
+        self.say(f"run {self._done + 1} of {self._runs}: {title}{left}")
+
     def advance(self) -> None:
+        self._done += 1
         self._progress.advance(self._task)
 
 
@@ -177,10 +189,10 @@ def _compare(where: Place, kinds: list[str], problem: Problem, pairs: int, polic
     results = []
     for kind in kinds:
         runs: list[dict] = []
-        for pair in range(pairs):
+        for _ in range(pairs):
             for mode in (HOST, DPU):
                 title = "without Offpath" if mode == HOST else "with Offpath"
-                watch.say(f"{TITLES[kind]} {title}, {pair + 1} of {pairs}")
+                watch.run(f"{TITLES[kind]} {title}")
                 env = {"OFFPATH_POLICY": policy} if policy and mode == DPU else {}
                 output, stats = comparison.run_for_json(where, kind, problem.argv(kind), mode == DPU, env)
                 runs.append(_run_entry(mode, output, stats))
