@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Bad input: one line that says what is wrong and what to do, an exit status that is not 0, nothing left behind."""
 
+import os
 import re
 import subprocess
 
 import pytest
-from conftest import ROOT, assert_one_line_error, offpath, requires_root
+from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath, requires_root
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.launch import checks
@@ -90,6 +91,37 @@ def test_without_root_a_lab_is_not_replaced_by_something_else(monkeypatch):
         pass
     with comparison.place(2, 1, "1gbit", True) as where:
         assert where.meta["place"] == "loopback"
+
+
+# What a benchmark is asked for so that it needs the lab. Those that have never a lab are not here.
+OF_LABS = {
+    "adapt": "", "alltoall": "", "amr": "", "collectives": "", "compression": "--rates 1gbit", "faults": "",
+    "krylov": "--lab 2", "minimd": "--lab 2", "multicast": "", "onesided": "", "plan": "", "pt2pt": "",
+    "scale": "--nodes 1,2", "tasks": "--labs 2x1", "training": "", "wire": "",
+}  # fmt: skip
+SUITE = ROOT / "python" / "offpath" / "bench" / "suite"
+WITHOUT = {"files", "guest", "openmp", "worker"}
+OF_NOBODY = {"HOME": "/nonexistent", "XDG_RUNTIME_DIR": "", "OFFPATH_PREFIX": ""}
+
+
+@requires_root
+@pytest.mark.grid(4)
+@pytest.mark.parametrize("name", OF_LABS)
+def test_without_root_a_benchmark_says_so_at_once(name, tmp_path):
+    """One line, before it announces launches or measures anything."""
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if subprocess.run([*nobody, "test", "-r", ROOT / "offpath"]).returncode != 0:
+        pytest.skip("other users do not see this tree. CI runs it")
+    command = [*nobody, ROOT / "offpath", "bench", name, *OF_LABS[name].split()]
+    here = os.environ | OF_NOBODY | {"TMPDIR": "/tmp"}
+    result = subprocess.run(command, capture_output=True, text=True, env=here, cwd="/", timeout=LIMIT_S)
+    assert_one_line_error(result, "root")
+    options = (SUITE / f"{name}.py").read_text()
+    assert ("--loopback" in result.stderr) == ("asked.Loopback" in options), result.stderr
+
+
+def test_no_benchmark_is_forgotten():
+    assert {file.stem for file in SUITE.glob("[!_]*.py")} == OF_LABS.keys() | WITHOUT
 
 
 def test_missing_program():

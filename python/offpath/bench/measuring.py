@@ -161,6 +161,8 @@ def compare(
     elsewhere: Mapping[str, Place] = EVERYTHING_HERE,
 ) -> dict:
     """{"meta", "rows"}: what --json writes. `about` goes into meta."""
+    if conditions.where is None:
+        comparison.check(conditions.loopback)
     sizes = [size for each in all_series for size in each.sizes]
     site = Site(
         [each.round(conditions.repeats, elsewhere) for each in all_series], conditions.open,

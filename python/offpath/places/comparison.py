@@ -89,11 +89,16 @@ def lab_is_possible() -> bool:
     return os.geteuid() == 0
 
 
+def check(loopback: bool) -> None:
+    """Raises UserError where place() would, before anything is announced."""
+    if not loopback and not lab_is_possible():
+        raise UserError("The lab needs root (loopback has no link to hide). Be root, or give --loopback.")
+
+
 @contextlib.contextmanager
 def place(nodes: int, ppn: int, rate: str, loopback: bool) -> Iterator[Place]:
     """A lab that is gone afterwards, which needs root; loopback when asked for, and then that is said."""
-    if not loopback and not lab_is_possible():
-        raise UserError("The lab needs root (loopback has no link to hide). Be root, or give --loopback.")
+    check(loopback)
     if loopback:
         console.note("running on plain loopback, not in a lab: no link whose time could be hidden.")
         yield LoopbackPlace(nodes * ppn)

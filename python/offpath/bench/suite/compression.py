@@ -86,6 +86,7 @@ def compression_command(
     """
     options.check_files(json_file)
     if rates:
+        options.require_lab("Transfers are")
         names = options.names(collectives, compression_transfers.COLLECTIVES, "a collective of transfers")
         result = compression_transfers.measure(options.words(rates), names, parse_sizes(transfers), repeats, runs)
         return compression_transfers.BENCHMARK.deliver(result, json_file)

@@ -71,6 +71,8 @@ def krylov_command(
         offpath bench krylov --lab 2 --latency 200us --grid 32 --phi 0 --leaders ''
     """
     options.check_files(json_file)
+    if lab:
+        options.require_lab("Several nodes are")
     program = str(paths().bench_program("krylov", OPENMPI))
     counts = parse_numbers(leaders, "--leaders") if leaders else []
     chosen = (krylov_settings.in_a_lab(lab, ranks, phi.split(","), counts) if lab else

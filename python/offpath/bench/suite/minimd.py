@@ -87,6 +87,8 @@ def minimd_command(
         offpath bench minimd --lab 2 --every 5
     """
     options.check_files(json_file)
+    if lab:
+        options.require_lab("Several nodes are")
     kind = options.one_mpi(mpi, OPENMPI)
     factors, counts = parse_numbers(slower, "--slower"), parse_numbers(threads, "--threads")
     kinds = options.names(sides, (OPENMP, TASKS), "another side")

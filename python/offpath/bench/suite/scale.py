@@ -105,6 +105,8 @@ def scale_command(
     node_counts = parse_numbers(nodes, "--nodes", most=64)
     rank_counts = parse_numbers(ranks, "--ranks", most=1024)
     options.check_files(json_file)
+    if max(node_counts) > 1:
+        options.require_lab("Several nodes are")
     paths().require_preload_library()
     sites = [
         Site(
