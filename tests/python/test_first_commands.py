@@ -3,11 +3,14 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import uuid
 
+import openmp_support
 import pytest
-from conftest import LIMIT_S, ROOT
+from conftest import LIMIT_S, ROOT, offpath, requires_root
 from guide_support import GUIDES, Place, blocks, missing_for
 
 # Of these all commands are run by a test that brings up what they need.
@@ -69,6 +72,39 @@ def installed(tmp_path_factory):
 @pytest.mark.parametrize("name", NAMES)
 def test_from_an_installation(name, installed, tmp_path):
     check(name, installed, tmp_path)
+
+
+LAB = f"t{uuid.uuid4().hex[:6]}"
+# In the tree tests of their own run them. What is changed: a lab of our own, programs of tests, what takes minutes.
+CHANGED = {
+    "guide-start": [],
+    "guide-lab": [(r"(lab (?:up|run)) ", rf"\1 --name {LAB} "), (r"(lab (?:status|down))", rf"\1 {LAB}"),
+                  (r"--mpi (\w+)(.*) \./my_mpi_program", r"--mpi \1\2 ./hello_\1")],
+    "guide-planner": [("calibrate", "calibrate --loopback --repeats 3")],
+    "guide-openmp": [],
+}  # fmt: skip
+
+
+@requires_root
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", CHANGED)
+def test_others_from_an_installation(name, installed, programs, tmp_path):
+    text = (ROOT / "docs" / f"{name}.md").read_text()
+    lines = blocks(text)[0]
+    if missing := missing_for(lines) or (openmp_support.missing_for("aarch64") if name == "guide-openmp" else None):
+        pytest.skip(missing)
+    for old, new in CHANGED[name]:
+        lines = [re.sub(old, new, line) for line in lines]
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    shutil.copy(openmp_support.PROGRAMS / "hello.c", tmp_path / "app.c")
+    for program in programs.glob("hello_*"):
+        shutil.copy(program, tmp_path)
+    try:
+        done = installed.run(text, lines, tmp_path)
+        assert done.returncode == 0, (lines, done.stdout, done.stderr)
+    finally:
+        if name == "guide-lab":
+            offpath("lab", "down", LAB)
 
 
 @pytest.mark.nightly
