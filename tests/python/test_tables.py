@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables: on a terminal of 80 columns and in a file nothing of them is cut."""
 
+import dataclasses
+import importlib
 import io
 import os
+import pkgutil
 import pty
 import subprocess
 
+import offpath.bench
 import pytest
-from conftest import LIMIT_S, ROOT, offpath
+from conftest import LIMIT_S, ROOT
+from conftest import offpath as run_offpath
+from offpath.base import console
 from offpath.base.tables import Table
+from offpath.bench.kit import tables as kit
 from rich.console import Console
 
 ROWS = [["fft", "16 KiB", *(f"{number}.12345" for number in range(12))], ["[bold]a heading[/]"]]
@@ -74,7 +81,7 @@ def test_a_word_longer_than_the_terminal_goes_on_below():
 def test_a_file_has_each_row_in_one_line():
     """Whatever COLUMNS says: nobody looks there."""
     for width in ("40", "80"):
-        found = offpath("split", "pipecg", env={"COLUMNS": width})
+        found = run_offpath("split", "pipecg", env={"COLUMNS": width})
         assert found.returncode == 0, found.stderr
         longest = next(line for line in found.stdout.splitlines() if "z = n + beta * z" in line)
         assert "gamma = (r, u)" in longest and "…" not in found.stdout
@@ -100,3 +107,28 @@ def test_all_tables_are_these():
     for file in (ROOT / "python" / "offpath").rglob("*.py"):
         if file.name != "tables.py":
             assert "rich.table import Table" not in file.read_text(), file
+
+
+def of_benchmarks():
+    """What any module of `offpath bench` shows at its end, with long numbers."""
+    always = {"when": lambda result: True, "where": lambda row: True, "strong": lambda row: False}
+    for module in pkgutil.walk_packages(offpath.bench.__path__, "offpath.bench."):
+        benchmark = getattr(importlib.import_module(module.name), "BENCHMARK", None)
+        for each in (table for table in getattr(benchmark, "tables", ()) if isinstance(table, kit.Table)):
+            cells = ["long-name-16"] * each.keys + ["123456.789"] * (len(each.columns) - each.keys)
+            columns = [(name, cell) for (name, _), cell in zip(each.columns, cells)]
+            yield dataclasses.replace(each, title="title", columns=columns, on_page_only=False, **always)
+
+
+@pytest.mark.parametrize("width", [80, console.ANY_WIDTH])
+def test_tables_of_benchmarks_are_not_cut(width, monkeypatch):
+    shown = list(of_benchmarks())
+    assert len(shown) > 30
+    for table in shown:
+        monkeypatch.setattr(console, "out", Console(width=width, file=(text := io.StringIO()), highlight=False))
+        table.show({table.of: [{}, {}]})
+        found = text.getvalue().replace(table.note, "").splitlines()
+        words = " ".join(found).split()
+        assert "…" not in words and (width > 80 or max(map(len, found)) <= 80), found
+        assert {word for name, _ in table.columns for word in name.split()} <= set(words), found
+        assert words.count("123456.789") == 2 * (len(table.columns) - table.keys), found
