@@ -41,6 +41,9 @@ from offpath.places import comparison
         (["lab", "up", "--name", "../etc"], ["'../etc'"]),
         (["lab", "status", "nosuchlab"], ["nosuchlab", "lab up"]),
         (["info", "/no/such/program"], ["/no/such/program"]),
+        (["bench", "files", "--folder", "/proc/self"], ["/proc/self", "--folder"]),
+        (["bench", "files", "--writers", "5"], ["5 of 2 ranks", "--writers"]),
+        (["tune", "--nodes", "2,99"], ["--nodes 2,99", "from 1 to 64"]),
     ],
 )
 def test_bad_input_is_one_line(arguments, words):
@@ -118,6 +121,20 @@ def test_without_root_a_benchmark_says_so_at_once(name, tmp_path):
     assert_one_line_error(result, "root")
     options = (SUITE / f"{name}.py").read_text()
     assert ("--loopback" in result.stderr) == ("asked.Loopback" in options), result.stderr
+
+
+@requires_root
+@pytest.mark.grid(2)
+@pytest.mark.parametrize("words", ["adapt", "amr", "faults", "krylov --lab 2", "minimd --lab 2", "scale --nodes 1,2"])
+def test_a_rate_that_is_none_is_refused_before_anything_is_announced(words):
+    assert_one_line_error(offpath("bench", *words.split(), "--rate", "9zbit"), "'9zbit' is not a link rate")
+
+
+@pytest.mark.parametrize("words", [["--bogus"], ["--as-built", "--bogus"], ["/proc/none"]])
+def test_a_wheel_asked_for_in_vain_is_refused_before_anything_is_fetched(words):
+    result = subprocess.run([ROOT / "tools" / "wheel", *words], capture_output=True, text=True)
+    assert result.returncode == 1 and result.stdout == "" and result.stderr.count("\n") == 1, result
+    assert result.stderr.startswith("wheel: ") and words[-1] in result.stderr
 
 
 def test_no_benchmark_is_forgotten():

@@ -22,6 +22,7 @@ from offpath.bench.kit import options, trust
 from offpath.bench.measuring import ALONE, COLLECTIVES, Conditions, Peer, Series
 from offpath.bench.suite import pt2pt
 from offpath.bench.tuning import PATTERN, SEND, Decision
+from offpath.lab.plan import MAX_NODES
 from offpath.launch import cluster_files, policy_table
 from offpath.launch.mpis import TITLES
 from offpath.places import allocation, asked, comparison
@@ -87,7 +88,7 @@ def tune_command(
     """
     started = allocation.launcher(there, mpi)
     kinds = [started.mpi] if started else comparison.chosen_mpis(mpi)
-    node_counts = parse_numbers(nodes, "--nodes")
+    node_counts = parse_numbers(nodes, "--nodes", most=1 << 30 if started else MAX_NODES)
     byte_sizes = tuple(sorted(set(parse_sizes(sizes))))
     table = policy_table.parse()
     known = {

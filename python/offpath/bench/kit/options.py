@@ -11,6 +11,7 @@ import typer
 
 from offpath.base import files
 from offpath.base.errors import UserError
+from offpath.lab.plan import parse_rate
 from offpath.places import comparison
 
 JsonFile = Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")]
@@ -23,10 +24,13 @@ def check_files(json_file: Path | None, html_file: Path | None = None) -> None:
         files.writable_file(file, option)
 
 
-def require_lab(what: str) -> None:
-    """Raises UserError where there can be none. `what`: who needs it, as the beginning of a sentence."""
+def require_lab(what: str, rate: str = "") -> None:
+    """Raises UserError where there can be none, or none with such links. `what`: who needs it, as the beginning of a
+    sentence."""
     if not comparison.lab_is_possible():
         raise UserError(f"{what} measured in a lab (which needs root). Run it as root.")
+    if rate:
+        parse_rate(rate)
 
 
 def one_mpi(choice: str, usual: str) -> str:

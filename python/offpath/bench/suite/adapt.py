@@ -86,7 +86,7 @@ def adapt_command(
     (size_bytes,) = parse_sizes(size)
     options.check_files(json_file, html_file)
     paths().require_preload_library()
-    options.require_lab("A program beside DPUs that are slow on purpose is")
+    options.require_lab("A program beside DPUs that are slow on purpose is", rate)
     arguments = ["--bytes", str(size_bytes), "--turns", str(turns_of_phase), "--phases", str(phases)]
     arguments += ["--messages", str(messages)]
     cases = [Case({"mpi": kind}, lambda _: None) for kind in kinds]

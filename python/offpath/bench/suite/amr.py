@@ -56,7 +56,7 @@ def amr_command(
         offpath bench amr --json amr.json
     """
     options.check_files(json_file)
-    options.require_lab("Work that moves between nodes is")
+    options.require_lab("Work that moves between nodes is", rate)
     kind = options.one_mpi(mpi, OPENMPI)
     argv = [str(paths().app("amr_tasks", kind)), "--case", "wave", "--across", "24", "--down", "3"]
     argv += ["--steps", str(steps), "--work", str(work)]

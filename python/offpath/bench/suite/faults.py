@@ -122,7 +122,7 @@ def faults_command(
     if collectives is not None:
         more[RANDOM] += ["--kinds", ",".join(options.names(collectives, COLLECTIVES, "a collective"))]
     if max(counts) > 1:
-        options.require_lab("Several nodes are")
+        options.require_lab("Several nodes are", rate)
     paths().require_preload_library()
     paths().require_service()
     seed = random.SystemRandom().randrange(1 << 31) if seed is None else seed

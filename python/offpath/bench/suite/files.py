@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from typing import Annotated
 import typer
 
 from offpath.base import commands
+from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
 from offpath.bench.kit import options, peers, rows, turns
@@ -63,6 +65,12 @@ def files_command(
     byte_sizes = parse_sizes(sizes)
     chosen = options.names(names, PEERS, "a peer")
     options.check_files(json_file)
+    if writers > ranks:
+        raise UserError(f"{writers} of {ranks} ranks cannot write. Change --writers or --ranks.")
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise UserError(f"No file can be made in {folder} ({error.strerror}). Give another --folder.") from None
     paths().require_preload_library()
     writing = Writing(byte_sizes, writers, repeats, folder)
     cases = [

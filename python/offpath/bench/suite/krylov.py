@@ -72,7 +72,7 @@ def krylov_command(
     """
     options.check_files(json_file)
     if lab:
-        options.require_lab("Several nodes are")
+        options.require_lab("Several nodes are", rate)
     program = str(paths().bench_program("krylov", OPENMPI))
     counts = parse_numbers(leaders, "--leaders") if leaders else []
     chosen = (krylov_settings.in_a_lab(lab, ranks, phi.split(","), counts) if lab else

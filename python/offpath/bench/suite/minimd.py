@@ -88,7 +88,7 @@ def minimd_command(
     """
     options.check_files(json_file)
     if lab:
-        options.require_lab("Several nodes are")
+        options.require_lab("Several nodes are", rate)
     kind = options.one_mpi(mpi, OPENMPI)
     factors, counts = parse_numbers(slower, "--slower"), parse_numbers(threads, "--threads")
     kinds = options.names(sides, (OPENMP, TASKS), "another side")

@@ -106,7 +106,7 @@ def scale_command(
     rank_counts = parse_numbers(ranks, "--ranks", most=1024)
     options.check_files(json_file)
     if max(node_counts) > 1:
-        options.require_lab("Several nodes are")
+        options.require_lab("Several nodes are", rate)
     paths().require_preload_library()
     sites = [
         Site(
