@@ -208,11 +208,15 @@ def test_the_unit_is_contained(tmp_path):
     unit = tmp_path / "offpathd.service"
     unit.write_text(UNIT.replace("@bin@/offpathd", "/bin/true"))
     security = ["security", "--offline=true", "--threshold=24", "--no-pager"]
+    said = ""
     for words in (["verify"], security, [*security, "--json=short"]):
         done = subprocess.run(["systemd-analyze", *words, unit], capture_output=True, text=True)
         assert done.returncode == 0 and "Unknown" not in done.stderr, done.stdout + done.stderr
+        said += done.stdout
+    score = re.search(r"Overall exposure level for offpathd.service: ([\d.]+)", said)[1]
     counted = {each["name"] for each in json.loads(done.stdout) if float(each["exposure"] or 0) > 0}
     guide = (ROOT / "docs/guide-administration.md").read_text()
+    assert f"gives the unit {score} of 10 (9.6 without its restrictions)" in guide
     rows = re.search(r"\| what it would have .*?\n\n", guide, re.DOTALL)[0]
     named = [name.replace("\\|", "|") for name in re.findall(r"`([A-Z~][^`]*[=)\w])`", rows)]
     assert all(any(name in each for name in named) for each in counted), counted
