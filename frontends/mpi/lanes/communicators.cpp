@@ -139,7 +139,18 @@ MPI_Comm make_shadow(MPI_Comm comm, MPI_Group group, const Neighborhood* neighbo
 
 class Group {
  public:
-  explicit Group(MPI_Comm comm) { native.Comm_group(comm, &group_); }
+  // MPICH 5 puts ranks that a Cartesian communicator has left out into its group, behind the others.
+  explicit Group(MPI_Comm comm) {
+    int members = 0, size = 0;
+    native.Comm_group(comm, &group_);
+    if (native.Comm_size(comm, &members) != MPI_SUCCESS || native.Group_size(group_, &size) != MPI_SUCCESS) return;
+    if (members == size) return;
+    std::vector<int> first(static_cast<size_t>(members));
+    std::iota(first.begin(), first.end(), 0);
+    MPI_Group whole = std::exchange(group_, MPI_GROUP_NULL);
+    native.Group_incl(whole, members, first.data(), &group_);
+    native.Group_free(&whole);
+  }
   ~Group() { native.Group_free(&group_); }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;

@@ -42,6 +42,11 @@ int ReceivedElements::receive(MPI_Message* message, MPI_Request* request) const 
   return native.Imrecv_c(reinterpret_cast<void*>(address_), static_cast<MPI_Count>(count_), handle_, message, request);
 }
 
+int ReceivedElements::receive(int from, int tag, MPI_Comm comm, MPI_Request* request) const {
+  return native.Irecv_c(reinterpret_cast<void*>(address_), static_cast<MPI_Count>(count_), handle_, from, tag, comm,
+                        request);
+}
+
 std::optional<Ticket> ReceivedElements::ticket(const Mark& mark) {
   if (!describe()) return std::nullopt;
   if (const auto run = as_run(**type_, address_, count_)) {

@@ -29,6 +29,7 @@ class ReceivedElements {
   // The same for one that is received again and again.
   int keep_handle();
   int receive(MPI_Message* message, MPI_Request* request) const;
+  int receive(int from, int tag, MPI_Comm comm, MPI_Request* request) const;
   bool hold_a_ticket() const { return hold_a_ticket(count_, handle_); }
   // The ticket that lies there. Inside. May throw bad_alloc.
   std::optional<Ticket> ticket(const Mark& mark);

@@ -132,11 +132,20 @@ PersistentReceive::PersistentReceive(MPI_Request handle, std::unique_ptr<Tracked
 
 int PersistentReceive::start(MPI_Request* handle) {
   if (offloader.find(current) != nullptr) return receive_.raise(MPI_ERR_REQUEST);
+  const ReceivedElements& elements = receive_.elements();
+  const MPI_Comm comm = receive_.route().comm.load();
   KeptMessages::Posting posting;
-  auto matched = office.kept_messages.take(from_, tag_, receive_.route().comm.load(), &posting);
+  auto matched = office.kept_messages.take(from_, tag_, comm, &posting);
+  const bool concerns_us = matched || elements.hold_a_ticket();
   current = *handle;
-  const int code = matched ? receive_.elements().receive(&matched->message, &current) : native.Start(handle);
-  const bool concerns_us = matched || receive_.elements().hold_a_ticket();
+  int code = MPI_SUCCESS;
+  if (matched)
+    code = elements.receive(&matched->message, &current);
+  else if (concerns_us && comm != MPI_COMM_NULL)
+    // Followed, and MPICH 5 takes a persistent one for inactive once it was asked for its status.
+    code = elements.receive(from_, tag_, comm, &current);
+  else
+    code = native.Start(handle);
   receive_.is_of(std::move(matched));
   if (code == MPI_SUCCESS && concerns_us) offloader.follow(current, receive_);
   return code;

@@ -16,7 +16,7 @@ Log::Communicator& Log::known(MPI_Comm comm) {
   MPI_Group group, world;
   native.Comm_group(comm, &group);
   native.Comm_group(MPI_COMM_WORLD, &world);
-  native.Group_size(group, &size);
+  native.Comm_size(comm, &size);
   std::vector<int> ranks(static_cast<size_t>(size)), members(ranks.size());
   std::iota(ranks.begin(), ranks.end(), 0);
   native.Group_translate_ranks(group, size, ranks.data(), world, members.data());
