@@ -70,6 +70,11 @@ if(OFFPATH_MPIS STREQUAL "")
     "module that brings mpicc, or name one: MPICC_OPENMPI=/path/mpicc or MPICC_MPICH=/path/mpicc")
 endif()
 
+# The standard's own ABI is spoken without any MPI: programs for it bring a library of whichever they like.
+add_library(mpi_abi INTERFACE)
+target_include_directories(mpi_abi SYSTEM INTERFACE ${PROJECT_SOURCE_DIR}/frontends/mpi/abi)
+set(OFFPATH_MPI_ABIS ${OFFPATH_MPIS} abi)
+
 # offpath_use_mpi_header(<target> <mpi>): compiled against <mpi>'s header, never linked to its functions. The C++
 # bindings that MPI-3 removed stay out.
 function(offpath_use_mpi_header target mpi)

@@ -348,7 +348,7 @@ CASES = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", required=True)
-    parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich", "none"])
+    parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich", "mpich_abi", "none"])
     parser.add_argument("--kind", required=True, choices=["fake", "real"])
     parser.add_argument("cases", nargs="+", choices=sorted(CASES), metavar="CASE")
     options = parser.parse_args()

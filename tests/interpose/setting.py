@@ -11,8 +11,11 @@ import subprocess
 import tempfile
 import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 FORCED = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_SERVICE_SHARE": "1"}
 SECONDS = 100
+# Debian's, and one of PyPI's for the standard's ABI.
+MPICHES = {"mpich": "mpirun.mpich", "mpich_abi": os.path.join(HERE, "../../.venv/mpich_abi/bin/mpirun")}
 # Open MPI of Debian 12 sums 8-bit types wrongly in vectors.
 OPENMPI_CURES = ["--mca", "op", "^avx"]
 
@@ -101,7 +104,7 @@ class Setting:
     def launch(self, command, ranks, changes, preload):
         base, changes = self.environment(changes)
         preloads = [preload] if preload else []
-        if self.mpi == "mpich" and self.polite:  # or ranks take the time of whom they wait for
+        if self.mpi in MPICHES and self.polite:  # or ranks take the time of whom they wait for
             preloads.append(os.path.join(self.build, "lib/liboffpath_yield.so"))
             changes["OFFPATH_LAB_YIELD"] = "1"
         if preloads:
@@ -115,7 +118,7 @@ class Setting:
                 arguments += ["-x", f"{name}={value}"]
             arguments += command
         else:
-            arguments = ["mpirun.mpich", "-np", str(ranks)]
+            arguments = [MPICHES[self.mpi], "-np", str(ranks)]
             for name, value in changes.items():
                 arguments += ["-genv", name, value]
             arguments += command

@@ -47,8 +47,8 @@ class PipMpi:
     def environment(self) -> dict[str, str]:
         return os.environ | AS_ROOT | {"I_MPI_ROOT": str(self.home), "OMPI_MCA_mpi_yield_when_idle": "1"}
 
-    def compile(self, source: Path, program: Path, compiler: str = "mpicc") -> None:
-        command = [self.home / "bin" / compiler, "-w", "-O1", source, "-o", program]
+    def compile(self, source: Path, program: Path) -> None:
+        command = [self.home / "bin" / "mpicc", "-w", "-O1", source, "-o", program]
         subprocess.run(command, check=True, env=self.environment)
 
     def run(self, argv: Sequence[str], around: Sequence[str] = ()) -> subprocess.CompletedProcess:

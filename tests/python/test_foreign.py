@@ -35,17 +35,6 @@ def test_an_mpi_from_pip(mpi, tmp_path):
         foreign.assert_offloaded(statistics, how=result)
 
 
-def test_the_standard_abi_of_mpich_5(tmp_path):
-    """Its libmpi_abi has MPICH inside, but other handles: the program runs natively, and is told so."""
-    mpich = foreign.PipMpi(foreign.set_up() / "mpich")
-    mpich.compile(PROGRAMS / "checked.c", tmp_path / "checked", compiler="mpicc_abi")
-    statistics = tmp_path / "stats.jsonl"
-    result = mpich.run([str(tmp_path / "checked")], foreign.offpath_run(statistics))
-    assert result.returncode == 0 and foreign.said(result) == ["0 of 2: right", "1 of 2: right"], result
-    assert not statistics.exists() or stats.read(str(statistics)) == []
-    assert result.stderr.count("libmpi_abi.so") == 2 and "all MPI calls stay native" in result.stderr, result.stderr
-
-
 @pytest.mark.parametrize("mpi", MPIS)
 def test_mpi4py_4(mpi, tmp_path):
     """Collectives, communicators and one-sided communication by nearly every function there is."""

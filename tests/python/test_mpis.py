@@ -5,9 +5,26 @@ from offpath.launch import mpis
 from offpath.run import info_command
 
 
-def test_a_program_of_the_standard_abi_is_told_so(monkeypatch):
-    library = "\tlibmpi_abi.so.0 => /opt/mpi/lib/libmpi_abi.so.0 (0x7f)"
-    monkeypatch.setattr(mpis, "_libraries_of", lambda program: library)
-    assert "no back end serves it" in info_command._mpi_of("/bin/true")["note"]
+def libraries(monkeypatch, found):
+    monkeypatch.setattr(
+        mpis, "_libraries_of", lambda program: f"\tlibmpi_abi.so.0 => {found}\n\tlibc.so.6 => /lib/libc.so.6"
+    )
+
+
+@pytest.mark.parametrize(
+    "symbol, kind", [(b"MPIR_Err_create_code", mpis.MPICH), (b"ompi_mpi_comm_world", mpis.OPENMPI)]
+)
+def test_whose_library_with_the_standard_abi_a_program_has(symbol, kind, monkeypatch, tmp_path):
+    library = tmp_path / "libmpi_abi.so.0"
+    library.write_bytes(b"\x7fELF" + bytes(5000) + symbol)
+    libraries(monkeypatch, f"{library} (0x7f)")
+    assert mpis.mpi_of_program("/bin/true") == kind
+    assert "standard's ABI" in info_command._mpi_of("/bin/true")["note"]
+    assert mpis.of_command(["/bin/true"]) == kind
+
+
+def test_a_library_with_the_standard_abi_that_is_not_found(monkeypatch):
+    libraries(monkeypatch, "not found")
+    assert "finds no libmpi_abi.so" in info_command._mpi_of("/bin/true")["note"]
     with pytest.raises(UserError, match="--mpi"):
         mpis.program_mpi_or_default(["/bin/true"])

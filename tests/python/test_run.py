@@ -263,17 +263,6 @@ def test_misspelt_variables_are_said_once(witness_env):
     assert "nothing reads OFFPATH_POLICI (perhaps OFFPATH_POLICY" in result.stderr
 
 
-def test_a_program_of_the_standard_abi_runs_natively_and_the_closing_line_says_so():
-    program = paths().prefix / "tests" / "interpose" / "abi" / "program"
-    if not program.exists():
-        pytest.skip("not built")
-    result = offpath("run", "--", str(program))
-    assert result.returncode == 0 and "initialized: 1" in result.stdout
-    warning, closing = result.stderr.splitlines()
-    assert "libmpi_abi.so" in warning and closing.startswith("offpath: all MPI calls were native"), result.stderr
-    assert "libmpi_abi.so" in closing and "Build the program with mpicc" in closing
-
-
 def line(**changes):
     return {"node": "n1", "mpi": "mpich", "size": 2, "offloaded_count": 0, "native_count": 0} | changes
 

@@ -27,7 +27,7 @@ typedef enum offpath_mpi_kind {
   OFFPATH_MPI_NONE,
   OFFPATH_MPI_OPENMPI,
   OFFPATH_MPI_MPICH,
-  OFFPATH_MPI_STANDARD_ABI /* of any MPI; no back end serves it */
+  OFFPATH_MPI_STANDARD_ABI /* whoever made it */
 } offpath_mpi_kind_t;
 typedef struct offpath_loaded_mpi {
   offpath_mpi_kind_t kind;

@@ -64,20 +64,13 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t
   static const char reinstall[] = "Reinstall Offpath or set OFFPATH_ENABLE=0";
   Dl_info own;
   char path[PATH_MAX];
-  if (mpi->kind == OFFPATH_MPI_STANDARD_ABI) {
-    snprintf(
-        reason, reason_capacity,
-        "the program uses the MPI standard's ABI (libmpi_abi.so), which no back end serves. Build it with mpicc of "
-        "Open MPI or MPICH, or set OFFPATH_ENABLE=0");
-    return -1;
-  }
   if (dladdr((const void*)&offpath_open_backend, &own) == 0 || own.dli_fname == NULL) {
     snprintf(reason, reason_capacity, "own folder unknown. %s", reinstall);
     return -1;
   }
   const char* slash = strrchr(own.dli_fname, '/');
   const int folder = slash == NULL ? 0 : (int)(slash - own.dli_fname + 1);
-  const char* name = mpi->kind == OFFPATH_MPI_OPENMPI ? "openmpi" : "mpich";
+  const char* name = mpi->kind == OFFPATH_MPI_OPENMPI ? "openmpi" : mpi->kind == OFFPATH_MPI_MPICH ? "mpich" : "abi";
   const char* profile = secure_getenv("OFFPATH_PROFILE"); /* records instead of offloading */
   const char* purpose = profile != NULL && *profile != '\0' ? "profile" : "mpi";
   snprintf(path, sizeof(path), "%.*sliboffpath_%s_%s.so", folder, own.dli_fname, purpose, name);

@@ -48,6 +48,8 @@ inline const MPI_Op* find_operator(uint64_t name) {
 
 #ifdef OPEN_MPI
 inline constexpr Mpi kOwnMpi = Mpi::openmpi;
+#elif defined(MPI_ABI_VERSION)
+inline constexpr Mpi kOwnMpi = Mpi::standard;
 #else
 inline constexpr Mpi kOwnMpi = Mpi::mpich;
 #endif

@@ -16,7 +16,7 @@ namespace offpath::regions {
 // 'M', 'P', version: no other upcall has it.
 inline constexpr uint32_t kUpcallCode = 0x4d500001;
 
-enum class Mpi : uint32_t { openmpi = 1, mpich = 2 };
+enum class Mpi : uint32_t { openmpi = 1, mpich = 2, standard = 3 };
 
 inline constexpr uint64_t kPredefined = 256;
 inline constexpr uint64_t kUnknownName = kPredefined - 1;  // a predefined object that regions cannot use

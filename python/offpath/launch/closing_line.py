@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 from collections import Counter
 from collections.abc import Sequence
 
 from offpath.base.sizes import rough_size_text, saved_time, seconds
 from offpath.launch import stats
-from offpath.launch.mpis import MPICH, OPENMPI, OPENSHMEM, SLURM, STANDARD_ABI, TITLES, uses_standard_abi
+from offpath.launch.mpis import MPICH, OPENMPI, OPENSHMEM, SLURM, TITLES
 from offpath.launch.stats import PETSC, total
 
 STARVED = "Leave the service a core of its own (OFFPATH_SERVICE_CORES), or start fewer ranks than the node has cores"
@@ -25,18 +24,15 @@ def closing_line(
     lines: Sequence[dict],
     launcher: str | None = None,
     started: int | None = None,
-    command: Sequence[str] = (),
     status: int = 0,
 ) -> str:
     """Of the ranks' lines. `launcher`: whose mpirun started them; `started`: how many it did, if that is known;
-    `command`: what was run, and `status`: how it ended, which say more where there are no lines."""
+    `status`: how the command ended, which says more where there are no lines."""
     solvers = [line for line in lines if line.get("mpi") == PETSC]
     ranks = [line for line in lines if line.get("mpi") != PETSC]
     apart = _apart(ranks, launcher, started)
     if apart:
         return apart
-    if not lines and any(uses_standard_abi(path) for path in map(shutil.which, command) if path):
-        return f"all MPI calls were native ({STANDARD_ABI}). Build the program with mpicc of Open MPI or MPICH."
     if not lines:
         pmi = ", was started without the PMI that its MPI knows (srun --mpi=list)" if launcher == SLURM else ""
         if status:

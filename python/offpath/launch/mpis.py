@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import mmap
 import re
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ OPENSHMEM = "openshmem"  # of Open MPI: its launcher takes the same options
 SLURM = "slurm"
 TITLES = {OPENMPI: "Open MPI", MPICH: "MPICH", OPENSHMEM: "OpenSHMEM", SLURM: "Slurm"}
 
+STANDARD_ABI = "libmpi_abi.so"
 LAUNCHER_NAMES = re.compile(r"^(mpirun|mpiexec|orterun|prterun|oshrun|shmemrun)([.\-_].+)?$")
 
 
@@ -79,9 +81,12 @@ def installed() -> list[InstalledMpi]:
 
 
 def mpi_of_program(program: str) -> str | None:
-    """The MPI that the executable `program` is linked with; None for a script or a program without MPI, and where only
-    the standard's ABI says what it needs."""
+    """The MPI that the executable `program` is linked with; None for a script or a program without MPI, and where a
+    library with the standard's ABI is needed and not found."""
     libraries = _libraries_of(program)
+    standard = re.search(rf"{STANDARD_ABI}\S* => (/\S+)", libraries)
+    if standard:
+        return _maker_of(Path(standard.group(1)))
     if re.search(r"liboshmem\.so", libraries):
         return OPENSHMEM
     if re.search(r"libmpich\.so|libmpi\.so\.12\b", libraries):
@@ -101,12 +106,17 @@ def of_command(argv: Sequence[str]) -> str | None:
     return next((found for program in programs if program and (found := mpi_of_program(program))), None)
 
 
-STANDARD_ABI = "it uses the MPI standard's ABI, libmpi_abi.so, which no back end serves"
-
-
 def uses_standard_abi(program: str) -> bool:
-    """Linked with libmpi_abi.so, the MPI standard's own ABI: any MPI may stand behind it, and no back end serves it."""
-    return re.search(r"libmpi_abi\.so", _libraries_of(program)) is not None
+    """Linked with the MPI standard's own ABI: any MPI may stand behind it."""
+    return STANDARD_ABI in _libraries_of(program)
+
+
+@functools.cache
+def _maker_of(library: Path) -> str | None:
+    """Whose library with the standard's ABI it is, by what is inside."""
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        makers = {b"MPIR_Err_create_code": MPICH, b"ompi_mpi_comm_world": OPENMPI}
+        return next((kind for symbol, kind in makers.items() if content.find(symbol) >= 0), None)
 
 
 def _libraries_of(program: str) -> str:
@@ -131,8 +141,8 @@ def program_mpi_or_default(argv: Sequence[str]) -> str:
         return kind
     if uses_standard_abi(program):
         raise UserError(
-            f"{argv[0]} uses the MPI standard's ABI, libmpi_abi.so (no back end serves it, and any MPI may start it). "
-            "Build it with mpicc of Open MPI or MPICH, or say with --mpi which one starts it."
+            f"{argv[0]} needs {STANDARD_ABI}, and the loader finds none (so nobody knows which MPI starts it). "
+            "Set LD_LIBRARY_PATH to the folder of your MPI's, or say with --mpi which one starts it."
         )
     choices = installed()
     if not choices:

@@ -147,13 +147,10 @@ def _components(where: Paths) -> dict[str, dict]:
 def _mpi_of(program: str) -> dict:
     kind = mpis.mpi_of_program(program)
     if kind:
-        return {"mpi": kind, "note": f"linked with {mpis.TITLES[kind]}"}
+        by = " by the MPI standard's ABI" if mpis.uses_standard_abi(program) else ""
+        return {"mpi": kind, "note": f"linked with {mpis.TITLES[kind]}{by}"}
     if mpis.uses_standard_abi(program):
-        return {
-            "mpi": None,
-            "note": "linked with the MPI standard's ABI (libmpi_abi.so): no back end serves it, its "
-            "MPI calls stay native",
-        }
+        return {"mpi": None, "note": f"linked with the MPI standard's ABI, but the loader finds no {mpis.STANDARD_ABI}"}
     with open(program, "rb") as file:
         is_script = file.read(2) == b"#!"
     return {"mpi": None, "note": "a script: decided when it runs" if is_script else "not linked with an MPI"}

@@ -59,7 +59,7 @@ def run(
 def _say(command: list[str], ranks: Sequence[dict], result: Completed) -> None:
     launcher = mpis.launcher_kind(command[0])
     started = own_rank.job_size() if launcher is None else None
-    console.note(closing_line(ranks, launcher, started, command, result.ending))
+    console.note(closing_line(ranks, launcher, started, result.ending))
 
 
 @contextlib.contextmanager
