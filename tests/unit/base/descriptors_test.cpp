@@ -154,6 +154,9 @@ TEST_F(Passing, DescriptorsKeepTheirOrder) {
 }
 
 TEST_F(Passing, WhatIsTooMuchIsCutAndClosed) {
+#ifdef OFFPATH_TEST_EMULATED
+  GTEST_SKIP() << "the emulator hands over all that was sent; runs on the machine itself";
+#endif
   const int sent[] = {reading_.get(), reading_.get(), reading_.get()};
   send(sent);
   Fd passed;
