@@ -38,8 +38,9 @@ pytestmark = pytest.mark.skipif(not COMPILER.exists(), reason="tools/setup could
 
 
 def compile_program(sources: list[Path], name: Path) -> None:
-    options = ["-w", "-O1", "-pthread", "-fopenmp", "-DOFFPATH_MPI_HAS_LARGE_COUNTS", f"-I{ROOT}", f"-I{ROOT}/include"]
-    made = subprocess.run([COMPILER, *options, *sources, "-o", name, "-lm"], capture_output=True, text=True)
+    options = ["-w", "-O1", "-pthread", "-fopenmp", "-DOFFPATH_MPI_HAS_LARGE_COUNTS"]
+    folders = [f"-I{ROOT / name}" for name in ("frontends", "include")]
+    made = subprocess.run([COMPILER, *options, *folders, *sources, "-o", name, "-lm"], capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
 
 

@@ -2,7 +2,7 @@
  * Large-count functions as a program finds them at run time that was built for many MPIs: those that are there must
  * work. With an argument all must be there. */
 #define _GNU_SOURCE
-#include "../../../frontends/mpi/native/prototypes.h"
+#include "mpi/native/prototypes.h"
 #include "check.h"
 
 #include <dlfcn.h>

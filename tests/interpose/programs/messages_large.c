@@ -3,7 +3,7 @@
  * that are there must work. Every receive is once of a message that nobody has seen, once of one that was probed.
  * With an argument all with large counts must be there, and the others with a library of MPI 4. */
 #define _GNU_SOURCE
-#include "../../../frontends/mpi/native/prototypes.h"
+#include "mpi/native/prototypes.h"
 #include "check.h"
 
 #include <dlfcn.h>
