@@ -54,7 +54,10 @@ TEST(HostileClient, ImpossibleCollectives) {
     const auto post = [&] {
       segment.slot(index).sequence = index - 1;  // what is refused counts
       post_slot(segment, index, OpKind::collective, socket);
-      return segment.slot(index++).status;
+      const Slot& slot = segment.slot(index++);
+      // It is begun first, and refused a while later.
+      REQUIRE(eventually([&] { return slot.state == static_cast<uint32_t>(SlotState::done); }));
+      return slot.status;
     };
     const auto refuse = [&](auto change) {
       Raw arguments = good_exchange();
