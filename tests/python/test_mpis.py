@@ -23,8 +23,11 @@ def test_whose_library_with_the_standard_abi_a_program_has(symbol, kind, monkeyp
     assert mpis.of_command(["/bin/true"]) == kind
 
 
-def test_a_library_with_the_standard_abi_that_is_not_found(monkeypatch):
-    libraries(monkeypatch, "not found")
-    assert "finds no libmpi_abi.so" in info_command._mpi_of("/bin/true")["note"]
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_library_with_the_standard_abi_that_is_not_found_or_nobodys(is_there, monkeypatch, tmp_path):
+    library = tmp_path / "libmpi_abi.so.0"
+    library.write_bytes(b"\x7fELF" + bytes(5000))
+    libraries(monkeypatch, library if is_there else "not found")
+    assert "the loader finds none, or one that is of no MPI" in info_command._mpi_of("/bin/true")["note"]
     with pytest.raises(UserError, match="--mpi"):
         mpis.program_mpi_or_default(["/bin/true"])

@@ -70,10 +70,11 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t
   }
   const char* slash = strrchr(own.dli_fname, '/');
   const int folder = slash == NULL ? 0 : (int)(slash - own.dli_fname + 1);
-  const char* name = mpi->kind == OFFPATH_MPI_OPENMPI ? "openmpi" : mpi->kind == OFFPATH_MPI_MPICH ? "mpich" : "abi";
+  static const char* const names[] = {
+      [OFFPATH_MPI_OPENMPI] = "openmpi", [OFFPATH_MPI_MPICH] = "mpich", [OFFPATH_MPI_STANDARD_ABI] = "abi"};
   const char* profile = secure_getenv("OFFPATH_PROFILE"); /* records instead of offloading */
   const char* purpose = profile != NULL && *profile != '\0' ? "profile" : "mpi";
-  snprintf(path, sizeof(path), "%.*sliboffpath_%s_%s.so", folder, own.dli_fname, purpose, name);
+  snprintf(path, sizeof(path), "%.*sliboffpath_%s_%s.so", folder, own.dli_fname, purpose, names[mpi->kind]);
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     const char* text = dlerror();

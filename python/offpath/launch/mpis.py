@@ -21,6 +21,7 @@ SLURM = "slurm"
 TITLES = {OPENMPI: "Open MPI", MPICH: "MPICH", OPENSHMEM: "OpenSHMEM", SLURM: "Slurm"}
 
 STANDARD_ABI = "libmpi_abi.so"
+NO_MAKER = "the loader finds none, or one that is of no MPI known here"
 LAUNCHER_NAMES = re.compile(r"^(mpirun|mpiexec|orterun|prterun|oshrun|shmemrun)([.\-_].+)?$")
 
 
@@ -82,7 +83,7 @@ def installed() -> list[InstalledMpi]:
 
 def mpi_of_program(program: str) -> str | None:
     """The MPI that the executable `program` is linked with; None for a script or a program without MPI, and where a
-    library with the standard's ABI is needed and not found."""
+    library with the standard's ABI is needed and not found, or of another MPI."""
     libraries = _libraries_of(program)
     standard = re.search(rf"{STANDARD_ABI}\S* => (/\S+)", libraries)
     if standard:
@@ -141,7 +142,7 @@ def program_mpi_or_default(argv: Sequence[str]) -> str:
         return kind
     if uses_standard_abi(program):
         raise UserError(
-            f"{argv[0]} needs {STANDARD_ABI}, and the loader finds none (so nobody knows which MPI starts it). "
+            f"{argv[0]} needs {STANDARD_ABI}, and {NO_MAKER} (so it is not known what starts it). "
             "Set LD_LIBRARY_PATH to the folder of your MPI's, or say with --mpi which one starts it."
         )
     choices = installed()

@@ -28,6 +28,7 @@ COMPONENTS = {
     "preload library": lambda where: where.preload_library,
     "back end for Open MPI": lambda where: where.backend_library(mpis.OPENMPI),
     "back end for MPICH": lambda where: where.backend_library(mpis.MPICH),
+    "back end for the MPI standard's ABI": lambda where: where.backend_library("abi"),
     "yield shim": lambda where: where.yield_library,
 }
 
@@ -150,7 +151,7 @@ def _mpi_of(program: str) -> dict:
         by = " by the MPI standard's ABI" if mpis.uses_standard_abi(program) else ""
         return {"mpi": kind, "note": f"linked with {mpis.TITLES[kind]}{by}"}
     if mpis.uses_standard_abi(program):
-        return {"mpi": None, "note": f"linked with the MPI standard's ABI, but the loader finds no {mpis.STANDARD_ABI}"}
+        return {"mpi": None, "note": f"needs {mpis.STANDARD_ABI}, the MPI standard's ABI: {mpis.NO_MAKER}"}
     with open(program, "rb") as file:
         is_script = file.read(2) == b"#!"
     return {"mpi": None, "note": "a script: decided when it runs" if is_script else "not linked with an MPI"}
