@@ -16,6 +16,7 @@ FORCED = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_SERVICE_SHARE": "1"}
 SECONDS = 100
 # Debian's, and one of PyPI's for the standard's ABI.
 MPICHES = {"mpich": "mpirun.mpich", "mpich_abi": os.path.join(HERE, "../../.venv/mpich_abi/bin/mpirun")}
+SEGMENTS = "/dev/shm/mpich_shm_*"  # the latter's, which it leaves when a rank ends without MPI_Finalize
 # Open MPI of Debian 12 sums 8-bit types wrongly in vectors.
 OPENMPI_CURES = ["--mca", "op", "^avx"]
 
@@ -86,6 +87,7 @@ class Setting:
         self.build, self.mpi, self.kind = options.build, options.mpi, options.kind
         self.folder = tempfile.mkdtemp(prefix="offpath-interpose-")
         os.chmod(self.folder, 0o700)
+        self.segments = set(glob.glob(SEGMENTS))  # of others
         place = "tests/interpose/fake" if options.kind == "fake" else "lib"
         self.library = os.path.join(self.build, place, "liboffpath_mpi.so")
 
@@ -176,6 +178,9 @@ class Setting:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
+        if self.mpi == "mpich_abi":
+            for segment in set(glob.glob(SEGMENTS)) - self.segments:
+                os.unlink(segment)
 
 
 def run_cases(names, cases, new_setting):
