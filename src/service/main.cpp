@@ -2,14 +2,13 @@
 // offpathd: the service. Started by the first client of a job on a node, which gives it a listening socket and the
 // job's token; can also be started by hand for a look at its options.
 #include "agent/agent.hpp"
-#include "arguments/arguments.hpp"
 #include "base/environment.hpp"
 #include "base/log.hpp"
 #include "base/quiet_thread.hpp"
 #include "base/result.hpp"
-#include "base/silence.hpp"
 #include "device/probe.hpp"
 #include "seal/job_key.hpp"
+#include "service/command_line.hpp"
 #include "service/device_service.hpp"
 #include "service/for_agents.hpp"
 #include "service/placement.hpp"
@@ -23,7 +22,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +32,6 @@ namespace {
 using offpath::base::Environment;
 using offpath::base::Status;
 
-constexpr uint64_t kSharedCoalesceUs = 4000;
 constexpr const char* kSecret = "OFFPATH_JOB_SECRET";
 
 Status read_token(int fd, uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
@@ -92,13 +89,27 @@ void remove_abandoned_folders_beside(const std::string& socket_path) {
   }
 }
 
+// The service's log, where one is asked for.
+Status open_log() {
+  const bool debug = Environment::text("OFFPATH_SERVICE_LOG_LEVEL") == "debug";
+  const std::string path = Environment::text("OFFPATH_SERVICE_LOG");
+  using offpath::base::LogLevel;
+  if (offpath::base::log_open(path.c_str(), debug ? LogLevel::debug : LogLevel::info)) return {};
+  return Status::error(OFFPATH_ERR_ARGUMENT, "cannot write the service's log '%.100s'. Correct OFFPATH_SERVICE_LOG",
+                       path.c_str());
+}
+
 // The device service: on the given descriptor, or on a TCP port for clients that know the key.
-int serve_devices(offpath::service::DeviceServiceOptions options, int listening, const std::string& address,
-                  const std::string& key_file) {
-  offpath::base::Fd socket(listening);
+int serve_devices(const offpath::service::CommandLine& asked) {
+  offpath::service::DeviceServiceOptions options = asked.devices;
+  options.cores = asked.service.cores;
+  options.shares_cores = asked.service.shares_cores;
+  options.socket_path = asked.socket_path;
+  const std::string& address = asked.address;
+  offpath::base::Fd socket(asked.listening);
   Status status;
-  if (!key_file.empty()) {
-    auto key = offpath::device::read_key(key_file);
+  if (!asked.key_file.empty()) {
+    auto key = offpath::device::read_key(asked.key_file);
     status = key.status();
     if (status.ok()) options.key = key.value();
   }
@@ -110,7 +121,6 @@ int serve_devices(offpath::service::DeviceServiceOptions options, int listening,
     status =
         Status::error(OFFPATH_ERR_ARGUMENT, "--munge is for root (jobs run as their users). Give --key-file instead");
   }
-  const std::string socket_path = options.socket_path;
   offpath::service::DeviceService service(std::move(options));
   if (status.ok()) status = service.start();
   if (status.ok() && !address.empty()) {  // last: who sees it listen takes it for started
@@ -121,7 +131,7 @@ int serve_devices(offpath::service::DeviceServiceOptions options, int listening,
   if (!status.ok()) {
     fprintf(stderr, "offpathd: %s\n", status.text());
     offpath::base::log_write(offpath::base::LogLevel::error, "%s", status.text());
-    if (!socket_path.empty()) unlink(socket_path.c_str());
+    if (!asked.socket_path.empty()) unlink(asked.socket_path.c_str());
     return 1;
   }
   service.serve(socket.get());
@@ -192,125 +202,7 @@ int serve_as_agent(const offpath::service::ServiceOptions& service, int listenin
   return 0;
 }
 
-}  // namespace
-
-static offpath::codecs::Wish wanted_compression() {
-  const std::string text = Environment::text("OFFPATH_COMPRESS");
-  const auto wish = offpath::codecs::parse_wish(text.empty() ? "off" : text);
-  if (wish.ok()) return wish.value();
-  Environment::refuse("OFFPATH_COMPRESS", text, offpath::codecs::known_wishes().c_str());
-  return {};
-}
-
-static offpath::service::Balancer::Mode wanted_balance() {
-  using Mode = offpath::service::Balancer::Mode;
-  const std::string text = Environment::text("OFFPATH_TASK_BALANCE");
-  if (text.empty() || text == "on") return Mode::on;
-  if (text == "off") return Mode::off;
-  if (text == "always") return Mode::always;
-  Environment::refuse("OFFPATH_TASK_BALANCE", text, "one of on, off, always");
-  return Mode::on;
-}
-
-int main(int argc, char** argv) {
-  offpath::service::ServiceOptions options;
-  options.replacement.emplace(argc, argv);
-  int listening = -1;
-  int token_fd = -1;
-  bool devices = false, is_agent = false, for_agents = false;
-  std::string address, key_file, socket_path;
-  offpath::service::DeviceServiceOptions device_options;
-  bool probed = false;
-  std::string dpu;
-  arguments::Arguments app("offpathd",
-                           "Offpath's service: moves communication for the processes of one job on this node.\n"
-                           "Clients start it by themselves; see 'offpath run --help'.");
-  app.version("offpathd " OFFPATH_VERSION);
-  app.number("--listen-fd", listening, 0, INT_MAX, "descriptor of a listening Unix socket (SOCK_SEQPACKET)");
-  app.number("--token-fd", token_fd, 0, INT_MAX, "descriptor to read the job's token from");
-  app.text("--socket-path", socket_path, "path of that socket; removed at the end");
-  app.text("--cores", options.cores, "cores for the workers, and one helper per core left, e.g. 2,3 or 4-7");
-  app.flag("--share", options.shares_cores, "these cores also run the application: never spin");
-  app.flag("--devices", devices, "start executors for target regions, instead of moving communication");
-  app.flag("--agent", is_agent, "serve as the agent of the service on the DPU that OFFPATH_DPU names");
-  app.flag("--for-agents", for_agents,
-           "find or start the service of the job whose token comes on standard input, for an agent on another "
-           "machine, and print where it is");
-  app.text("--listen", address, "HOST:PORT: start executors for clients that connect there, until SIGTERM");
-  app.text("--key-file", key_file, "what these clients must know, at least 16 bytes");
-  app.flag("--munge", device_options.munge,
-           "start the services of jobs for all users whom MUNGE names, each as that user; needs root");
-  app.text("--executor", device_options.executor,
-           "command that runs regions and tasks, as where the processor is emulated; default: offpath-executor "
-           "beside this program");
-  app.text("--for-agents-command", device_options.for_agents,
-           "command that finds or starts the service of a job for its agents; default: this program's --for-agents");
-  app.flag("--probe", probed, "answer on standard input and output what this machine and the way to it are like");
-  app.text("--check-dpu", dpu, "ask a DPU, HOST:PORT or exec:COMMAND, for that, and print it as JSON");
-  app.number("--max-clients", device_options.max_clients, 1, 4096, "programs, and jobs, served at a time");
-  app.number("--memory", device_options.memory_bytes, 0, arguments::kUnlimited,
-             "bytes that one program can map; default: half of the machine's");
-  for (const char* name : {"--token-fd", "--devices", "--agent"}) app.needs(name, "--listen-fd");
-  for (const char* name : {"--key-file", "--munge", "--for-agents-command"}) app.needs(name, "--listen");
-  for (const char* name : {"--for-agents", "--listen"}) app.excludes(name, "--listen-fd");
-  if (const auto status = app.done(argc, argv)) return *status;
-  if (argc == 1) {
-    fputs("offpathd: nothing is asked for (programs start it themselves). Use --help to see the options\n", stderr);
-    return 2;
-  }
-
-  signal(SIGPIPE, SIG_IGN);
-  if (probed) {
-    offpath::device::serve_probe_by_command();
-    return 0;
-  }
-  if (!dpu.empty()) return check_dpu(dpu);
-  options.workers = static_cast<uint32_t>(Environment::number("OFFPATH_SERVICE_WORKERS", 1, 1, 64));
-  options.engine.chunk_bytes =
-      Environment::number("OFFPATH_FABRIC_CHUNK_BYTES", options.engine.chunk_bytes, 4096, 16 << 20);
-  options.engine.chunks_in_flight = static_cast<uint32_t>(
-      Environment::number("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", options.engine.chunks_in_flight, 1, 64));
-  options.fabric = Environment::text("OFFPATH_FABRIC");
-  options.engine.compress = wanted_compression();
-  options.engine.multicast_rate = Environment::number("OFFPATH_MULTICAST_RATE", 0, 0, uint64_t{1} << 44) / 8;
-  options.engine.multicast_chains = static_cast<uint32_t>(Environment::number("OFFPATH_MULTICAST_CHAINS", 0, 0, 64));
-  options.engine.silence_ns = offpath::base::silence_limit_ns();
-  options.coalesce = std::chrono::microseconds(
-      Environment::number("OFFPATH_SERVICE_COALESCE_US", options.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));
-  options.tasks.executor = device_options.executor;
-  options.tasks.executors = static_cast<uint32_t>(Environment::number("OFFPATH_TASK_EXECUTORS", 0, 0, 64));
-  options.tasks.room_bytes =
-      Environment::number("OFFPATH_TASK_ROOM_BYTES", options.tasks.room_bytes, 8 << 20, uint64_t{1} << 44);
-  options.tasks.memory_bytes = Environment::number("OFFPATH_TASK_MEMORY_BYTES", 0, 0, uint64_t{1} << 46);
-  options.balance = wanted_balance();
-  options.tasks.cancel_ns = Environment::number("OFFPATH_TASK_CANCEL_MS", 1000, 0, 3600000) * 1000000;
-  const std::string level = Environment::text("OFFPATH_SERVICE_LOG_LEVEL");
-  const auto log_level = level == "debug" ? offpath::base::LogLevel::debug : offpath::base::LogLevel::info;
-  const std::string log_path = Environment::text("OFFPATH_SERVICE_LOG");
-  Status status;
-  if (!offpath::base::log_open(log_path.c_str(), log_level)) {
-    status = Status::error(OFFPATH_ERR_ARGUMENT, "cannot write the service's log '%.100s'. Correct OFFPATH_SERVICE_LOG",
-                           log_path.c_str());
-  }
-  if (status.ok() && (devices || !address.empty())) {
-    if (token_fd >= 0) close(token_fd);
-    device_options.cores = options.cores;
-    device_options.shares_cores = options.shares_cores;
-    device_options.socket_path = socket_path;
-    return serve_devices(std::move(device_options), listening, address, key_file);
-  }
-  options.socket = offpath::session::OwnSocketName(listening, socket_path);
-  leave_signals_to_the_program();
-  raise_descriptor_limit();
-  if (for_agents) return print_for_agents(options, status);
-  if (status.ok()) status = read_token(token_fd, options.token);
-  if (status.ok()) status = find_key(options.token, options.key);
-  if (status.ok()) status = Environment::problem();
-  close(token_fd);
-  contain(!is_agent &&
-          device_options.executor.empty());  // ssh to a DPU, or a container's starter, may be setuid programs
-  if (is_agent) return serve_as_agent(options, listening, status);
-
+int serve_clients(offpath::service::ServiceOptions options, int listening, Status status) {
   const offpath::session::OwnSocketName socket = options.socket;
   offpath::service::Service service(std::move(options));
   if (status.ok()) status = service.start();
@@ -324,4 +216,36 @@ int main(int argc, char** argv) {
   remove_abandoned_folders_beside(socket.path());
   service.serve(listening);
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  offpath::service::CommandLine asked;
+  if (const auto status = read_command_line(argc, argv, asked)) return *status;
+  signal(SIGPIPE, SIG_IGN);
+  if (asked.probed) {
+    offpath::device::serve_probe_by_command();
+    return 0;
+  }
+  if (!asked.dpu.empty()) return check_dpu(asked.dpu);
+  offpath::service::ServiceOptions& options = asked.service;
+  read_environment(options);
+  Status status = open_log();
+  if (status.ok() && (asked.serves_devices || !asked.address.empty())) {
+    if (asked.token_fd >= 0) close(asked.token_fd);
+    return serve_devices(asked);
+  }
+  options.socket = offpath::session::OwnSocketName(asked.listening, asked.socket_path);
+  leave_signals_to_the_program();
+  raise_descriptor_limit();
+  if (asked.for_agents) return print_for_agents(options, status);
+  if (status.ok()) status = read_token(asked.token_fd, options.token);
+  if (status.ok()) status = find_key(options.token, options.key);
+  if (status.ok()) status = Environment::problem();
+  close(asked.token_fd);
+  // ssh to a DPU, or a container's starter, may be setuid programs.
+  contain(!asked.is_agent && asked.devices.executor.empty());
+  return asked.is_agent ? serve_as_agent(options, asked.listening, status)
+                        : serve_clients(std::move(options), asked.listening, status);
 }

@@ -10,38 +10,6 @@
 namespace offpath::mpi {
 namespace {
 
-// An element of that many bytes: they are all that a compare and swap looks at. NONE: the library does not swap them.
-offpath_element_t find_swapped(const DataType& type) {
-#ifdef OPEN_MPI
-  const bool swaps = type.size_bytes == type.extent_bytes;  // whatever it is, but for padding
-#else
-  const bool swaps = type.reduces(OFFPATH_OP_BAND) || type.reduces(OFFPATH_OP_LAND);
-#endif
-  if (!swaps) return OFFPATH_ELEMENT_NONE;
-  switch (type.size_bytes) {
-    case 1:
-      return OFFPATH_ELEMENT_U8;
-    case 2:
-      return OFFPATH_ELEMENT_U16;
-    case 4:
-      return OFFPATH_ELEMENT_U32;
-    case 8:
-      return OFFPATH_ELEMENT_U64;
-    case 16:
-      return OFFPATH_ELEMENT_C64;
-    case 32:
-      return OFFPATH_ELEMENT_CLONG;
-    default:
-      return OFFPATH_ELEMENT_NONE;
-  }
-}
-
-// One number in either: integers of a size are, with a sign or without.
-bool are_alike(const DataType& one, const DataType& other) {
-  const bool integers = one.reduces(OFFPATH_OP_BAND) && other.reduces(OFFPATH_OP_BAND);
-  return one.size_bytes == other.size_bytes && (one.element == other.element || integers);
-}
-
 bool accumulates(offpath_remote_kind_t kind) { return kind >= OFFPATH_ACCUMULATE; }
 
 constexpr uint64_t kMostNativeBytes = INT32_MAX;  // one count of a native call
@@ -95,10 +63,10 @@ int Start::choose_reduction() {
   for (const Elements* other : {&sent_, &fetched_}) {
     if (other->type == nullptr) continue;
     const DataType* its = other->basic();
-    if (its == nullptr || !are_alike(*its, *basic)) return MPI_ERR_TYPE;
+    if (its == nullptr || !its->is_alike(*basic)) return MPI_ERR_TYPE;
   }
   if (transfer_.kind == OFFPATH_COMPARE_AND_SWAP) {
-    element_ = find_swapped(*basic);
+    element_ = basic->swapped();
     return element_ == OFFPATH_ELEMENT_NONE ? MPI_ERR_TYPE : MPI_SUCCESS;
   }
   if (op_ != OFFPATH_OP_REPLACE && op_ != OFFPATH_OP_NO_OP && !basic->accumulates(op_)) return MPI_ERR_OP;

@@ -44,6 +44,10 @@ struct DataType {
   }
   bool reduces(offpath_operator_t op) const { return (operators >> op & 1) != 0; }
   bool accumulates(offpath_operator_t op) const { return (accumulated >> op & 1) != 0; }
+  // As what a compare and swap takes it: an element of as many bytes. NONE: the library does not swap it.
+  offpath_element_t swapped() const;
+  // One number in either: integers of a size are, with a sign or without.
+  bool is_alike(const DataType& other) const;
 };
 using TypeRef = std::shared_ptr<const DataType>;
 

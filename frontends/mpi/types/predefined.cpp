@@ -228,4 +228,34 @@ offpath_operator_t find_operator(MPI_Op op) {
   return found == std::end(table) ? OFFPATH_OP_NONE : found->second;
 }
 
+offpath_element_t DataType::swapped() const {
+#ifdef OPEN_MPI
+  const bool swaps = size_bytes == extent_bytes;  // whatever it is, but for padding
+#else
+  const bool swaps = reduces(OFFPATH_OP_BAND) || reduces(OFFPATH_OP_LAND);
+#endif
+  if (!swaps) return OFFPATH_ELEMENT_NONE;
+  switch (size_bytes) {
+    case 1:
+      return OFFPATH_ELEMENT_U8;
+    case 2:
+      return OFFPATH_ELEMENT_U16;
+    case 4:
+      return OFFPATH_ELEMENT_U32;
+    case 8:
+      return OFFPATH_ELEMENT_U64;
+    case 16:
+      return OFFPATH_ELEMENT_C64;
+    case 32:
+      return OFFPATH_ELEMENT_CLONG;
+    default:
+      return OFFPATH_ELEMENT_NONE;
+  }
+}
+
+bool DataType::is_alike(const DataType& other) const {
+  const bool integers = reduces(OFFPATH_OP_BAND) && other.reduces(OFFPATH_OP_BAND);
+  return size_bytes == other.size_bytes && (element == other.element || integers);
+}
+
 }  // namespace offpath::mpi

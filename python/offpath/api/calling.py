@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from offpath.api.buffers import Buffer
     from offpath.api.sharing import Report, Sharing
 
-# What it says where it cannot begin is frontends/python/interpreter.cpp's kNotCalled.
+# What it says where it cannot begin is frontends/python/python.cpp's kNotCalled.
 _START = """
 import sys
 sys.path.append({folder!r})
@@ -68,7 +68,7 @@ def argument_for(
     function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any], held: Sequence[Buffer],
     access: Sequence[Access], report: Report, sharing: Sharing,
 ) -> bytes:  # fmt: skip
-    """For frontends/python/interpreter.cpp."""
+    """For frontends/python/python.cpp."""
     places = []
     for buffer, one in zip(held, access):
         places.append(Place(sharing.offset_of(buffer), _format_of(buffer), buffer.shape, bool(one & Access.OUT)))

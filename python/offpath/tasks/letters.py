@@ -9,7 +9,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
-# Of what is said here, in worker.py and in frontends/python/interpreter.cpp, which has the same number. A change of it
+# Of what is said here, in worker.py and in frontends/python/python.cpp, which has the same number. A change of it
 # counts on.
 PROTOCOL = 2
 REPORT_BYTES = 16384
