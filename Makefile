@@ -7,6 +7,9 @@ SHELL := /bin/bash -o pipefail
 CPP_FILES = $$(git ls-files -co --exclude-standard -- 'src/*' 'include/*' 'frontends/*' 'apps/*' 'bench/*' 'tests/*' 'fuzz/*' \
 	| grep -E '\.(c|cpp|h|hpp)$$')
 
+# Containers often forbid Python to keep what it has compiled, and thousands of its processes are started here.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup build programs demo demo-python demo-programs check test nightly bench format lint asan tsan tidy fuzz aarch64 docs figures deb install uninstall wheel clean distclean
 

@@ -63,6 +63,17 @@ def test_the_version_needs_nothing():
     assert not {"typer", "rich", "numpy"} & imported("--version")
 
 
+def test_a_program_is_started_without_what_only_shows_things():
+    large = {"rich.console", "pydantic", "networkx", "numpy", "prometheus_client", "offpath.telemetry.observation"}
+    found = imported("run", "--", "true")
+    assert "offpath.run.supervision" in found and not large & found
+
+
+def test_help_needs_no_graphs():
+    found = imported("--help")
+    assert "offpath.split.flow" in found and "networkx.algorithms" not in found
+
+
 @pytest.mark.parametrize("words", [["run", "--help"], ["bench", "wire", "--help"]], ids=" ".join)
 def test_a_command_is_imported_when_it_is_used(words):
     found = imported(*words)

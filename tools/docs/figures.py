@@ -19,7 +19,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "figures"
 sys.path.insert(0, str(ROOT / "python"))
-sys.dont_write_bytecode = True
 
 import gains  # noqa: E402
 import losses  # noqa: E402

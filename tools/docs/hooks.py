@@ -10,7 +10,6 @@ from pathlib import Path, PurePosixPath
 from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.dont_write_bytecode = True
 
 import pages  # noqa: E402
 from sources import ROOT  # noqa: E402

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +50,7 @@ def _new_record() -> tuple[Path | None, int]:
     """A file of our own with a lock on it, that goes when we go, however that is."""
     with contextlib.suppress(OSError, UserError):
         while True:
-            record = runtime_folder() / f"{secrets.token_hex(8)}{RECORD_END}"
+            record = runtime_folder() / f"{os.urandom(8).hex()}{RECORD_END}"
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(record, flags, 0o600)
             try:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import shutil
 import tempfile
 import zlib
@@ -71,7 +70,7 @@ def folder(beside: Path | None = None) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _made_in(place: Path) -> Iterator[Path]:
-    made = place / f"{_prefix(os.getpid())}{secrets.token_hex(4)}"
+    made = place / f"{_prefix(os.getpid())}{os.urandom(4).hex()}"
     with abandoned.recorded(made):
         made.mkdir(mode=0o700)
         try:

@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 import typer
 
 from offpath.base import words
-from offpath.telemetry import prometheus, recording
+from offpath.telemetry import recording
 from offpath.telemetry.recording import Quiet
 
 BLOCKING = tuple(row["blocking"] for row in words.rows("policy_rows") if row["blocking"])
@@ -138,8 +138,14 @@ class Telling:
         return os.path.abspath(self.stats_file) if self.stats_file else os.environ.get("OFFPATH_STATS_FILE")
 
     def addresses(self) -> list[tuple[str, int]]:
-        found = map(prometheus.address, self.metrics or [])
-        return [address for address in found if address is not None]
+        return [address for _, address in self._metrics() if address is not None]
 
     def metric_files(self) -> list[Path]:
-        return [Path(where) for where in self.metrics or [] if prometheus.address(where) is None]
+        return [Path(where) for where, address in self._metrics() if address is None]
+
+    def _metrics(self) -> list[tuple[str, tuple[str, int] | None]]:
+        if not self.metrics:
+            return []
+        from offpath.telemetry import prometheus  # a program without it need not wait for what services publish
+
+        return [(where, prometheus.address(where)) for where in self.metrics]

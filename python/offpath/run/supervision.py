@@ -13,7 +13,7 @@ from offpath.base.processes import Completed
 from offpath.launch import injection, memory, mpis, own_rank, stats
 from offpath.launch.closing_line import closing_line
 from offpath.run.run_options import Telling
-from offpath.telemetry import batch_job, prometheus, wires
+from offpath.telemetry import batch_job
 from offpath.telemetry import recording as records
 from offpath.telemetry.recording import Recording
 
@@ -37,9 +37,7 @@ def run(
         label = batch_job.current(telling.job_name)
         for address in telling.addresses():
             open_files.enter_context(_served(address, label))
-        samples = wires.Samples()
-        sampler = wires.Sampler(samples, str(os.getpid()))
-        with sampler if recording.trace is not None else contextlib.nullcontext():
+        with recording.watched() as samples:
             result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
         ranks = stats.read(read_from) if read_from else []
         if read_from and telling.stats():
@@ -50,6 +48,8 @@ def run(
         if not off and not telling.quiet:
             _say(command, ranks, result)
         for file in telling.metric_files():
+            from offpath.telemetry import prometheus
+
             with records.kept(str(file)):
                 prometheus.write(ranks, file, label)
         recording.finish(where, samples, ranks, label)

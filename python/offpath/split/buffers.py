@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How many copies of an exchanged name shared memory holds, so that nobody overwrites what is still read."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
-import networkx
-
 from offpath.split.flow import writers
+from offpath.split.graphs import networkx
 from offpath.split.steps import SIDES, Exchange, Pass, Receive, SplitProgram, Step
 
 MOST = 2  # more would only let one side run further ahead

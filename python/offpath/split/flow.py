@@ -7,8 +7,7 @@ written. Edges of distance 0 always lead forward in the list, so they have no cy
 
 from __future__ import annotations
 
-import networkx
-
+from offpath.split.graphs import networkx
 from offpath.split.oplist import INPUTS, Kind, OperationList
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """List scheduling by upward rank (as in HEFT) on two processors that are already chosen."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
-import networkx
-
 from offpath.split.flow import flow_graph
+from offpath.split.graphs import networkx
 from offpath.split.oplist import OperationList
 
 

@@ -12,12 +12,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import networkx
-
 from offpath.split.buffers import with_buffers
 from offpath.split.costs import Costs
 from offpath.split.dominant import DPU, HOST
 from offpath.split.flow import flow_graph, writers
+from offpath.split.graphs import networkx
 from offpath.split.oplist import RESULT, Kind, OperationList
 from offpath.split.ordering import list_schedule, statement_ranks
 from offpath.split.steps import SIDES, Exchange, Pass, Receive, Reduce, SplitProgram, Step

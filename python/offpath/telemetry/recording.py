@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,8 +79,24 @@ class Recording:
         with handover.folder(beside=self.trace) if self.asked else contextlib.nullcontext() as folder:
             yield folder and folder / "rank"
 
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[Samples | None]:
+        """What services of this node publish meanwhile, for a trace."""
+        if self.trace is None:
+            yield None
+            return
+        from offpath.telemetry import wires
+
+        samples = wires.Samples()
+        with wires.Sampler(samples, str(os.getpid())):
+            yield samples
+
     def finish(
-        self, where: Path | None, wires: Samples, ranks: Sequence[dict] = (), job: batch_job.BatchJob | None = None
+        self,
+        where: Path | None,
+        wires: Samples | None,
+        ranks: Sequence[dict] = (),
+        job: batch_job.BatchJob | None = None,
     ) -> None:
         """Merges what the ranks wrote. One line where there is nothing: the program's own exit status matters more."""
         if where is None:
@@ -104,7 +121,7 @@ class Recording:
             overview.show(run, console.err, ranks)
 
 
-def _write(run: Run, trace: Path, wires: Samples) -> None:
+def _write(run: Run, trace: Path, wires: Samples | None) -> None:
     from offpath.telemetry import perfetto
     from offpath.trace import record
 
