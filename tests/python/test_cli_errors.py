@@ -57,7 +57,7 @@ def test_a_number_that_the_service_refuses_is_refused_before_the_run():
 
 
 def test_the_numbers_are_those_of_the_service():
-    source = (ROOT / "src" / "service" / "main.cpp").read_text().replace("uint64_t{1}", "1")
+    source = (ROOT / "src" / "service" / "command_line.cpp").read_text().replace("uint64_t{1}", "1")
     found = re.findall(r'Environment::number\(\s*"(\w+)",\s*[^,]+,\s*([\d <]+),\s*([\d <]+)\)', source)
     ranges = {name: (eval(low), eval(high)) for name, low, high in found}
     assert {name: range for name, range in ranges.items() if not name.endswith("_TIMEOUT_MS")} == checks.NUMBERS
