@@ -3,6 +3,8 @@
 #include "base/result.hpp"
 #include "client/lent.hpp"
 #include "client/mapping.hpp"
+#include "client/moved/memory_kind.hpp"
+#include "client/pages.hpp"
 #include "client/session.hpp"
 
 #include <fcntl.h>
@@ -16,13 +18,19 @@ namespace layout = offpath::session;
 
 void offpath_session::free_memory(uint64_t offset) {
   const uint64_t length = heap.release(offset);
-  if (length == 0) return;
-  const uint64_t at = offset + layout::kSegmentBytes;
-  // The service's mapping stays, so the pages are given back by a hole. Libraries that watch memory hear of the first call,
-  // which locked memory refuses.
+  if (length != 0) give_back(offset + layout::kSegmentBytes, length);
+}
+
+// The service's mapping stays, so the pages are given back by a hole. Libraries that watch memory hear of the first call,
+// which locked memory refuses.
+void offpath_session::give_back(uint64_t at, uint64_t length) {
   if (madvise(segment.data() + at, length, MADV_REMOVE) == 0) return;
   fallocate(segment.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
             static_cast<off_t>(length));
+}
+
+bool offpath_session::provide(uint64_t at, uint64_t length) {
+  return fallocate(segment.fd(), 0, static_cast<off_t>(at), static_cast<off_t>(length)) == 0;
 }
 
 // What tasks no longer use.
@@ -34,6 +42,35 @@ void offpath_session::free_late() {
     return true;
   });
 }
+
+namespace offpath::client {
+
+void* reserve(offpath_session_t* session, uint64_t bytes) {
+  if (!session->mine()) return nullptr;
+  std::lock_guard lock(session->mutex);
+  const auto offset = bytes <= session->heap.capacity() / 2 ? session->heap.allocate(bytes) : std::nullopt;
+  return offset ? session->segment.data() + layout::kSegmentBytes + *offset : nullptr;
+}
+
+bool may_lack_pages() {
+  ErrnoGuard guard;
+  return moved::strict_overcommit();
+}
+
+bool provide(offpath_session_t* session, const void* address, uint64_t bytes) {
+  if (!session->mine()) return false;
+  if (!may_lack_pages()) return true;
+  ErrnoGuard guard;
+  return session->provide(static_cast<uint64_t>(static_cast<const uint8_t*>(address) - session->segment.data()), bytes);
+}
+
+void empty(offpath_session_t* session, void* address, uint64_t bytes) {
+  if (!session->mine() || bytes == 0) return;
+  ErrnoGuard guard;
+  session->give_back(static_cast<uint64_t>(static_cast<uint8_t*>(address) - session->segment.data()), bytes);
+}
+
+}  // namespace offpath::client
 
 extern "C" {
 
@@ -47,7 +84,7 @@ offpath_status_t offpath_memory_allocate(offpath_session_t* session, uint64_t by
   if (!offset) return OFFPATH_ERR_NO_MEMORY;
   const uint64_t at = layout::kSegmentBytes + *offset;
   // Now, as an error: a page that cannot be had when it is touched would end the process.
-  if (fallocate(session->segment.fd(), 0, static_cast<off_t>(at), static_cast<off_t>(bytes)) != 0) {
+  if (!session->provide(at, bytes)) {
     session->heap.release(*offset);
     return OFFPATH_ERR_NO_MEMORY;
   }

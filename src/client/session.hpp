@@ -227,7 +227,9 @@ struct offpath_session {
   void hand_on();
   // Notes which tasks under way use such memory. Whether there is one.
   bool fail_users(uint64_t address, uint64_t bytes);
-  void free_memory(uint64_t offset);  // of the heap
+  void free_memory(uint64_t offset);             // of the heap
+  void give_back(uint64_t at, uint64_t length);  // pages of the segment
+  bool provide(uint64_t at, uint64_t length);
   void free_late();
   void release_team(offpath_team* team);
   void release_window(offpath_window* window);

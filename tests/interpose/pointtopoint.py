@@ -32,6 +32,10 @@ def messages(s):
         other, found = run(s, ranks=ranks)
         same(s.native("messages", ranks=ranks), other)
         check(all_arrived(found) > 0 and all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
+    # Whatever is said of room.
+    for staging in (0, 4096, 1 << 46):
+        _, found = run(s, OFFPATH_MPI_STAGING=str(staging))
+        check(all_arrived(found) >= 0 and found[0]["staging_bytes"] <= staging, f"{staging}: {found}")
     # Without a row for it, and for other nodes only, nothing is touched.
     for policy in ("*:host,ialltoall:dpu", "*:dpu,send:2K-inf:nodes=2:dpu"):
         other, found = run(s, policy=policy)
@@ -58,6 +62,17 @@ def messages_left(s):
     same(s.native("messages_left", ranks=2, **quiet), other)
     for one in found:
         check(one["offloaded_count"] > 0 and one["native_count"] > 0 and one["staging_bytes"] <= 4 << 20, str(found))
+
+
+def messages_room(s):
+    """All of a halo exchange finds room, from the first one on; after a peak memory goes, and there is room again."""
+    for ranks in (2, 3):
+        other, found = run(s, ranks=ranks, program="messages_room")
+        same(s.native("messages_room", ranks=ranks), other)
+        check(all_arrived(found) == ranks * (2 * 8 * 6 + 24), f"some were native: {found}")
+    _, found = run(s, str(7 << 20), program="messages_room", OFFPATH_MPI_STAGING=str(8 << 20))
+    check(all_arrived(found) > 0, f"none of the longest went: {found}")
+    check(all(one["staging_bytes"] <= 8 << 20 for one in found), f"more memory than is to be used: {found}")
 
 
 def messages_probed(s):
@@ -215,7 +230,7 @@ def messages_fortran(s):
         check("messages: ok" in other.out and all_arrived(found) > 0, f"{layer}: {other} {found}")
 
 
-CASES = [messages, messages_calls, messages_large, messages_left, messages_probed, messages_synchronous,
+CASES = [messages, messages_calls, messages_large, messages_left, messages_room, messages_probed, messages_synchronous,
          messages_queued, messages_overlap, messages_lost, messages_lost_kinds, messages_lost_held,
          messages_lost_threads, messages_lost_apart, messages_held_apart, messages_random, messages_random_long,
          messages_solver, messages_fortran]

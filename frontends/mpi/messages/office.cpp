@@ -19,8 +19,6 @@ Office office;
 namespace {
 
 constexpr uint64_t kWindowId = 1;
-constexpr uint64_t kPartFromTheBeginning = 4;  // one in so many bytes
-constexpr uint64_t kPatienceNs = 1'000'000'000;
 
 bool several_threads() {
   int granted = MPI_THREAD_SINGLE;
@@ -61,8 +59,12 @@ bool Office::open_own(offpath_session_t* session, const attach::Directory& direc
   params.struct_bytes = sizeof(params);
   params.flags = OFFPATH_WINDOW_DYNAMIC;
   params.id = kWindowId;
-  const bool made = offpath_window_create(team, &params, &window_, &error) == OFFPATH_OK &&
-                    offpath_window_attach(window_, memory, size * sizeof(Entry)) == OFFPATH_OK;
+  pool_ = Pool();
+  pool_.open(session, job.settings().staging_bytes);
+  const bool made =
+      offpath_window_create(team, &params, &window_, &error) == OFFPATH_OK &&
+      offpath_window_attach(window_, memory, size * sizeof(Entry)) == OFFPATH_OK &&
+      (pool_.length() == 0 || offpath_window_attach(window_, pool_.memory(), pool_.length()) == OFFPATH_OK);
   *table = made ? reinterpret_cast<uint64_t>(memory) : 0;
   return made;
 }
@@ -74,7 +76,6 @@ bool Office::open() {
   least_bytes_ = std::max<uint64_t>(2 * kTicketBytes, std::min(near.value_or(UINT64_MAX), far.value_or(UINT64_MAX)));
   near_ = near.has_value();
   far_ = far.has_value();
-  most_staging_bytes_ = job.settings().staging_bytes;
   struct {
     Mark mark;
     std::array<uint8_t, OFFPATH_TEAM_ID_BYTES> team;
@@ -103,23 +104,6 @@ bool Office::open() {
   return true;
 }
 
-// Nobody leaves before all know of what they have from the beginning.
-void Office::grant_to_all() {
-  {
-    std::lock_guard lock(mutex_);
-    for (int rank = 0; rank < job.size(); ++rank) grant_early(rank);
-    offpath_window_flush(window_, kPatienceNs);
-  }
-  native.Barrier(job.control());
-}
-
-void Office::grant_early(int to) {
-  int senders = 0;
-  for (int rank = 0; rank < job.size(); ++rank) senders += may_send_tickets(rank) ? 1 : 0;
-  const bool are_few = static_cast<uint64_t>(senders) * kLeastRegion <= most_staging_bytes_ / kPartFromTheBeginning;
-  if (are_few && may_send_tickets(to)) grant(to, incoming_[to], 1);
-}
-
 void Office::close() {
   turn_off();
   offloader.look_less(this);
@@ -130,17 +114,13 @@ void Office::close() {
   kept_messages.close();
   routes.close();
   std::lock_guard lock(mutex_);
-  past_.push_back({team_.exchange(nullptr), std::exchange(window_, nullptr)});
-  for (const Past& past : past_) {
+  past_.push_back({team_.exchange(nullptr), std::exchange(window_, nullptr), std::exchange(pool_, Pool())});
+  for (Past& past : past_) {
     offpath_window_destroy(past.window);
     offpath_team_destroy(past.team);
+    if (!writes) past.pool.close();
   }
   past_.clear();
-  for (const auto& [rank, in] : incoming_) {
-    for (const Region& region : in.regions) {
-      if (!writes) offpath_memory_free(region.session, region.memory);
-    }
-  }
   offpath_memory_free(session_, table_.exchange(nullptr));
   incoming_.clear();
   outgoing_.clear();
@@ -174,6 +154,7 @@ void Office::listen() {
   resending.listen();
   if (!said_held_ && has_lost()) say_held_to_all();
   come_back();
+  tidy();
 }
 
 // What services were to tell may be lost.
@@ -205,16 +186,19 @@ offpath_status_t Office::put(int to, size_t field, const void* data, uint64_t by
 
 // ---- as a sender
 
-void Office::take_grant(int from, Outgoing& out) const {
+void Office::take_grant(int from, Outgoing& out) {
   const Entry& entry = table_.load()[from];
   const auto load = [](const uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); };
   const uint64_t number = load(entry.grant.number);
   if (number <= out.region) return;
   const uint64_t address = load(entry.grant.address), bytes = load(entry.grant.bytes);
   if (load(entry.grant.check) != Grant::check_of(number, address, bytes)) return;  // it is being written
+  const bool had_one = out.ring.bytes() > 0;
+  const uint64_t left = RingWord::of(out.region, out.ring.head());
   out.region = number;
   out.address = address;
   out.ring = RingAllocator(bytes);
+  if (had_one) put(from, offsetof(Entry, left), &left, sizeof(left));
 }
 
 void Office::wish(int to, Outgoing& out, uint64_t bytes) {
@@ -233,8 +217,8 @@ std::optional<Office::Sending> Office::start(int to, bool synchronous, const off
   const uint64_t number = synchronous ? static_cast<uint64_t>(std::countr_one(out.synchronous)) + 1 : 0;
   if (number > kSynchronous) return std::nullopt;
   const uint64_t taken = __atomic_load_n(&table_.load()[to].taken, __ATOMIC_ACQUIRE);
-  const bool of_this = taken >> kPositionBits == out.region;  // else nothing was taken out of it yet
-  const uint64_t position = of_this ? taken % kPositions : 0;
+  const bool of_this = RingWord::is_of(taken, out.region);  // else nothing was taken out of it yet
+  const uint64_t position = of_this ? RingWord::position_of(taken) : 0;
   const auto stretch = out.ring.allocate(send.bytes, position);
   if (!stretch) {
     wish(to, out, out.ring.wanted(send.bytes, position));

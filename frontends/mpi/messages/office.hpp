@@ -3,7 +3,8 @@
 // into which they are put, and what this process has granted to others, and they to it.
 //
 // A process has an entry for every other one in its part of the window, which that one writes: the region that is granted
-// to this process there, how much of it was taken out, and for how many bytes the other one wishes a region here.
+// to this process there, how much of it was taken out, for how many bytes the other one wishes a region here, and which one it
+// has left. A region whose payloads were all taken out a while ago is replaced, so that its memory can go.
 //
 // After a loss each process opens another window in its next session, if all have one, and grants anew
 // (docs/design/0044-recovery.md). Regions that were granted before stay for what lies there, and get nothing more.
@@ -13,8 +14,10 @@
 
 #include "mpi/lanes/comeback.hpp"
 #include "mpi/messages/counts.hpp"
+#include "mpi/messages/granted.hpp"
 #include "mpi/messages/kept.hpp"
 #include "mpi/lanes/outbox.hpp"
+#include "mpi/messages/pool.hpp"
 #include "mpi/messages/resending.hpp"
 #include "mpi/messages/ring.hpp"
 #include "mpi/messages/routes.hpp"
@@ -107,13 +110,12 @@ class Office {
   Resending resending;
   MessageCounts counts;
 
-  uint64_t staging_bytes() const { return staging_bytes_.load(std::memory_order_relaxed); }
+  // That payloads have filled at a time.
+  uint64_t staging_bytes() const { return most_used_bytes_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr uint64_t kLeastRegion = 1 << 20;
   static constexpr uint64_t kMessagesOfARegion = 4;
-  static constexpr unsigned kPositionBits = 48;
-  static constexpr uint64_t kPositions = uint64_t{1} << kPositionBits;
   // Of the number of a synchronous send; 0: it is none.
   static uint64_t bit_of(uint64_t synchronous) { return synchronous == 0 ? 0 : uint64_t{1} << (synchronous - 1); }
 
@@ -127,9 +129,10 @@ class Office {
   };
   struct alignas(64) Entry {
     Grant grant;
-    uint64_t taken;  // number << 48 | position
+    uint64_t taken;  // as RingWord
     uint64_t wish;   // bytes
     uint64_t held;   // synchronous sends to there whose tickets were received, but by probes only: bit number - 1
+    uint64_t left;   // as RingWord: the region there that this process has used before, and how far
   };
   struct Outgoing {
     uint64_t region = 0;
@@ -145,16 +148,10 @@ class Office {
       wished = 0;
     }
   };
-  struct Region {
-    offpath_session_t* session;
-    std::byte* memory;
-    uint64_t bytes;
-    RingReleaser released;
-  };
   struct Incoming {
-    std::vector<Region> regions;
-    size_t past = 0;       // so many of them are of windows before
+    Granted granted;
     uint64_t refused = 0;  // so long a message found no memory
+    uint64_t used_ns = 0;  // when anything was taken out
     uint64_t held = 0;     // as its sender is told
     bool holds = false;    // something was held
   };
@@ -163,8 +160,13 @@ class Office {
   bool open_own(offpath_session_t* session, const attach::Directory& directory, uint64_t* table);
   bool agree(bool own) const;
   void grant_to_all();
-  // In a job of few processes: room for short ones of the long messages, before it is asked for. With the mutex.
+  // In a job of few processes: room before it is asked for. With the mutex, as what follows.
   void grant_early(int to);
+  bool grant(int to, Incoming& in, uint64_t bytes);
+  // Takes in what that sender has left.
+  void gather(int from, Incoming& in);
+  // Now and then: gives back what was not used for a while.
+  void tidy();
   void listen();
   void say_held_to_all();
   // The team that is used now has lost a member, or a service.
@@ -173,9 +175,8 @@ class Office {
   void come_back();
   void open_again();
   void take_opened();
-  void take_grant(int from, Outgoing& out) const;
+  void take_grant(int from, Outgoing& out);
   void wish(int to, Outgoing& out, uint64_t bytes);
-  bool grant(int to, Incoming& in, uint64_t payload);
   // 8 bytes or more, at once, into this process's entry there.
   offpath_status_t put(int to, size_t field, const void* data, uint64_t bytes, offpath_op_t** op = nullptr);
 
@@ -185,9 +186,10 @@ class Office {
   bool near_ = false;  // also from ranks of this node
   bool far_ = false;
   std::atomic<bool> has_lost_{false};
-  bool said_held_ = false;  // after a loss
-  uint64_t most_staging_bytes_ = 0;
-  std::atomic<uint64_t> staging_bytes_{0};
+  bool said_held_ = false;    // after a loss
+  uint64_t early_bytes_ = 0;  // what each sender gets at the beginning; 0: there are too many
+  uint64_t tidied_ns_ = 0;
+  std::atomic<uint64_t> most_used_bytes_{0};
   // What is used now; another one after a loss, and only then. Written with the mutex held.
   std::atomic<offpath_session_t*> session_{nullptr};
   std::atomic<offpath_team_t*> team_{nullptr};
@@ -204,6 +206,7 @@ class Office {
   struct Past {
     offpath_team_t* team;
     offpath_window_t* window;
+    Pool pool;
   };
   uint64_t losses_ = 0;
   std::unique_ptr<Comeback> comeback_;
@@ -214,6 +217,8 @@ class Office {
   std::vector<Past> past_;
 
   std::mutex mutex_;  // over what follows
+  Pool pool_;
+  uint64_t used_bytes_ = 0;
   std::unordered_map<int, Outgoing> outgoing_;
   std::unordered_map<int, Incoming> incoming_;
 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The office as a receiver: the room that it grants, and what is in it.
+#include "base/clock.hpp"
+#include "client/pages.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
 #include "mpi/messages/office.hpp"
@@ -8,8 +10,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <utility>
 
 namespace offpath::mpi {
+namespace {
+
+constexpr uint64_t kPatienceNs = 1'000'000'000;
+constexpr uint64_t kTidyNs = 100'000'000;
+constexpr uint64_t kUnusedNs = 1'000'000'000;
+
+}  // namespace
 
 bool Office::may_reach(int from) const { return on() && from != MPI_PROC_NULL && !Inside::here(); }
 
@@ -21,10 +31,13 @@ bool Office::may_send_tickets(int from) const {
 std::byte* Office::find(const Ticket& ticket) {
   std::lock_guard lock(mutex_);
   const auto in = incoming_.find(static_cast<int>(ticket.sender));
-  if (in == incoming_.end() || ticket.region == 0 || ticket.region > in->second.regions.size()) return nullptr;
-  const Region& region = in->second.regions[ticket.region - 1];
-  const bool fits = ticket.bytes < region.bytes && ticket.offset <= region.bytes - ticket.bytes - kSignalBytes;
-  return fits ? region.memory + ticket.offset : nullptr;
+  Granted::Region* const region = in == incoming_.end() ? nullptr : in->second.granted.find(ticket.region);
+  if (region == nullptr || ticket.bytes > region->bytes - kSignalBytes) return nullptr;
+  if (ticket.offset > region->bytes - kSignalBytes - ticket.bytes) return nullptr;
+  const uint64_t used = std::max(region->used, ticket.offset + ticket.bytes + kSignalBytes);
+  used_bytes_ += used - std::exchange(region->used, used);
+  most_used_bytes_ = std::max(used_bytes_, most_used_bytes_.load(std::memory_order_relaxed));
+  return region->memory + ticket.offset;
 }
 
 bool Office::arrived(const Ticket& ticket, const std::byte* payload) {
@@ -37,18 +50,20 @@ void Office::note_arrival(const Ticket& ticket, std::byte* payload) {
 
 bool Office::was_taken(const Ticket& ticket) {
   std::lock_guard lock(mutex_);
-  return incoming_[static_cast<int>(ticket.sender)].regions[ticket.region - 1].released.was_released(ticket.begin);
+  Granted& granted = incoming_[static_cast<int>(ticket.sender)].granted;
+  const Granted::Region* const region = granted.find(ticket.region);
+  return region == nullptr ? granted.is_over(ticket.region) : region->released.was_released(ticket.begin);
 }
 
 void Office::release(const Ticket& ticket) {
   const auto from = static_cast<int>(ticket.sender);
   std::lock_guard lock(mutex_);
   Incoming& in = incoming_[from];
-  RingReleaser& released = in.regions[ticket.region - 1].released;
-  // The sender asks for no more room in a region that was replaced, or is of a window before.
-  const bool is_used = ticket.region == in.regions.size() && ticket.region > in.past;
-  if (!released.release(ticket.begin, ticket.end) || !is_used) return;
-  const uint64_t word = ticket.region << kPositionBits | released.taken();
+  in.used_ns = base::clock_ns(CLOCK_MONOTONIC_COARSE);
+  Granted::Region* const region = in.granted.find(ticket.region);
+  if (region == nullptr || !region->released.release(ticket.begin, ticket.end)) return;
+  if (!in.granted.is_used(ticket.region)) return;
+  const uint64_t word = RingWord::of(ticket.region, region->released.taken());
   put(from, offsetof(Entry, taken), &word, sizeof(word));  // where that fails the sender will not send any more either
 }
 
@@ -94,36 +109,82 @@ uint64_t Office::held_from(int from) {
 
 void Office::consider(int from) {
   const uint64_t wish = __atomic_load_n(&table_.load()[from].wish, __ATOMIC_ACQUIRE);
-  if (wish == 0 || wish >= kPositions) return;
+  if (wish == 0 || wish >= RingWord::kPositions) return;
   std::lock_guard lock(mutex_);
   if (tables_[static_cast<size_t>(from)] == 0) return;  // after a loss: later it may be told of room
   Incoming& in = incoming_[from];
-  const bool fits = in.regions.size() > in.past && ring_bytes(wish) <= in.regions.back().bytes;
-  if (fits || (in.refused != 0 && wish >= in.refused)) return;
-  if (!grant(from, in, wish)) in.refused = wish;
+  gather(from, in);
+  if (!in.granted.is_heard()) return;
+  const uint64_t needed = ring_bytes(wish), left = pool_.left();
+  const Granted::Region* const newest = in.granted.newest();
+  const uint64_t has = newest == nullptr ? 0 : newest->bytes;
+  if (needed <= has || (in.refused != 0 && wish >= in.refused)) return;
+  const uint64_t wanted = std::max(kMessagesOfARegion * needed, kLeastRegion);
+  if (grant(from, in, std::min(wanted, std::max(left / 2, needed)))) return;  // others will come
+  // There would be room if it gave back what it has: for a small one, until that is over.
+  const uint64_t small = ring_bytes(least_bytes_);
+  if (needed <= left + has && has > small && grant(from, in, small)) return;
+  in.refused = wish;
+  if (has < early_bytes_) grant(from, in, early_bytes_);
 }
 
-bool Office::grant(int to, Incoming& in, uint64_t payload) {
-  const uint64_t used = staging_bytes_.load(std::memory_order_relaxed);
-  const uint64_t left = most_staging_bytes_ > used ? most_staging_bytes_ - used : 0;
-  const uint64_t needed = ring_bytes(payload);
-  if (needed > left || window_ == nullptr || offpath_session_alive(session_) == 0) return false;
-  uint64_t bytes = std::max(kMessagesOfARegion * needed, kLeastRegion);
-  bytes = std::min(bytes, std::max(left / 2, needed)) / kRingUnit * kRingUnit;  // others will come
-  in.regions.reserve(in.regions.size() + 1);
-  void* memory = nullptr;
-  if (offpath_memory_allocate(session_, bytes, &memory) != OFFPATH_OK) return false;
-  Grant grant{in.regions.size() + 1, reinterpret_cast<uint64_t>(memory), bytes, 0};
-  grant.check = Grant::check_of(grant.number, grant.address, grant.bytes);
-  const bool opened = offpath_window_attach(window_, memory, bytes) == OFFPATH_OK;
-  if (!opened || put(to, offsetof(Entry, grant), &grant, sizeof(grant)) != OFFPATH_OK) {
-    if (opened) offpath_window_detach(window_, memory);
-    offpath_memory_free(session_, memory);
-    return false;
+// Nobody leaves before all know of what they have from the beginning.
+void Office::grant_to_all() {
+  {
+    std::lock_guard lock(mutex_);
+    uint64_t senders = 0;
+    for (int rank = 0; rank < job.size(); ++rank) senders += may_send_tickets(rank) ? 1 : 0;
+    early_bytes_ = Granted::early_bytes(pool_.left(), senders, least_bytes_);
+    if (client::may_lack_pages()) early_bytes_ = std::min(early_bytes_, Granted::least_early_bytes(least_bytes_));
+    for (int rank = 0; rank < job.size(); ++rank) grant_early(rank);
+    offpath_window_flush(window_, kPatienceNs);
   }
-  in.regions.push_back({session_, static_cast<std::byte*>(memory), bytes, {}});
-  staging_bytes_.store(used + bytes, std::memory_order_relaxed);
-  return true;
+  native.Barrier(job.control());
+}
+
+void Office::grant_early(int to) {
+  if (early_bytes_ != 0 && may_send_tickets(to)) grant(to, incoming_[to], early_bytes_);
+}
+
+bool Office::grant(int to, Incoming& in, uint64_t bytes) {
+  bytes = bytes / kRingUnit * kRingUnit;
+  if (window_ == nullptr || offpath_session_alive(session_) == 0) return false;
+  std::byte* const memory = pool_.take(bytes);
+  if (memory == nullptr) return false;
+  Grant grant{in.granted.next(), reinterpret_cast<uint64_t>(memory), bytes, 0};
+  grant.check = Grant::check_of(grant.number, grant.address, grant.bytes);
+  in.granted.add(memory, bytes);
+  if (put(to, offsetof(Entry, grant), &grant, sizeof(grant)) == OFFPATH_OK) return true;
+  in.granted.take_back();
+  pool_.give_back(memory, 0);
+  return false;
+}
+
+void Office::gather(int from, Incoming& in) {
+  in.granted.note_left(__atomic_load_n(&table_.load()[from].left, __ATOMIC_ACQUIRE));
+  while (const auto over = in.granted.take_over()) {
+    pool_.give_back(over->memory, over->used);
+    used_bytes_ -= over->used;
+    for (auto& [other, each] : incoming_) each.refused = 0;
+  }
+}
+
+// As much as was used stays granted, so that a program that sends now and then finds room.
+void Office::tidy() {
+  const uint64_t now = base::clock_ns(CLOCK_MONOTONIC_COARSE);
+  if (now - tidied_ns_ < kTidyNs) return;
+  tidied_ns_ = now;
+  std::lock_guard lock(mutex_);
+  if (broken()) return;
+  for (auto& [to, out] : outgoing_) take_grant(to, out);
+  for (auto& [from, in] : incoming_) {
+    gather(from, in);
+    const Granted::Region* const newest = in.granted.newest();
+    if (newest == nullptr || newest->used == 0 || now - in.used_ns < kUnusedNs || !in.granted.is_heard()) continue;
+    const uint64_t bytes = std::min(newest->bytes, std::max(early_bytes_, 2 * newest->used));
+    if (grant(from, in, bytes)) continue;
+    if (pool_.left() >= ring_bytes(least_bytes_)) grant(from, in, std::min(bytes, pool_.left()));
+  }
 }
 
 }  // namespace offpath::mpi

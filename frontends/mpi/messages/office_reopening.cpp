@@ -40,15 +40,14 @@ void Office::come_back() {
 void Office::open_again() {
   std::lock_guard lock(mutex_);
   has_opened_ = true;
-  past_.push_back({team_.exchange(nullptr), std::exchange(window_, nullptr)});
+  past_.push_back({team_.exchange(nullptr), std::exchange(window_, nullptr), std::exchange(pool_, Pool())});
   ServiceTeam::count_up(team_id_);
   std::fill(tables_.begin(), tables_.end(), 0);
   for (auto& [to, out] : outgoing_) out.forget_region();
   for (auto& [from, in] : incoming_) {
-    in.past = in.regions.size();
+    in.granted.leave_window();
     in.refused = 0;
   }
-  staging_bytes_.store(0, std::memory_order_relaxed);
   own_opened_ = {};
   const attach::Directory directory = comeback_->directory();
   // Else services were replaced meanwhile, which all know: the one after this is to be opened.

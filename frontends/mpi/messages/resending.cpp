@@ -92,9 +92,10 @@ void Resending::take(int from, const Word& word) {
 // The service may still write the same bytes to the same place, which does not matter.
 Resending::Word Resending::answer_to(const Ticket& ticket, int from) {
   const bool is_own = ticket.sender == static_cast<uint64_t>(from) && ticket.bytes <= Office::kMostBytes;
+  if (is_own && office.was_taken(ticket)) return {.said = Said::here, .ticket = ticket};
   std::byte* const payload = is_own ? office.find(ticket) : nullptr;
   if (payload == nullptr) return {.said = Said::refused, .ticket = ticket};
-  if (office.was_taken(ticket) || Office::arrived(ticket, payload)) return {.said = Said::here, .ticket = ticket};
+  if (Office::arrived(ticket, payload)) return {.said = Said::here, .ticket = ticket};
   const int tag = kFirstPayloadTag + static_cast<int>(wanted_++ % kPayloadTags);
   receiving_.push_back({MPI_REQUEST_NULL, ticket, payload});
   const int code =

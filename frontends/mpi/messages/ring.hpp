@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ring of one sender in one receiver's staging memory, as each of the two keeps it. Positions count all bytes that
-// were ever allocated; a payload lies in one piece, with its signal behind it. Pure.
+// were ever allocated; a payload lies in one piece, with its signal behind it. An empty ring begins anew, so as much of it is
+// touched as is under way at a time. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,22 @@ constexpr uint64_t ring_bytes(uint64_t payload) {
   return (payload + kSignalBytes + kRingUnit - 1) / kRingUnit * kRingUnit;
 }
 
+// Where the ring of a region is, in 8 bytes: of its number the last bits, as only the newest ones are spoken of.
+struct RingWord {
+  static constexpr unsigned kPositionBits = 48;
+  static constexpr uint64_t kPositions = uint64_t{1} << kPositionBits;
+  static constexpr uint64_t of(uint64_t region, uint64_t position) { return region << kPositionBits | position; }
+  static constexpr bool is_of(uint64_t word, uint64_t region) { return (word ^ region << kPositionBits) < kPositions; }
+  static constexpr uint64_t position_of(uint64_t word) { return word % kPositions; }
+};
+
 // The sender's.
 class RingAllocator {
  public:
   explicit RingAllocator(uint64_t bytes = 0) : bytes_(bytes / kRingUnit * kRingUnit) {}
   uint64_t bytes() const { return bytes_; }
+  // Up to there it is allocated.
+  uint64_t head() const { return head_; }
 
   struct Stretch {
     uint64_t begin, end;  // positions, with what is left out before the payload
@@ -31,12 +43,12 @@ class RingAllocator {
   std::optional<Stretch> allocate(uint64_t payload, uint64_t taken) {
     const uint64_t needed = ring_bytes(payload);
     if (payload > bytes_ || needed > bytes_ || taken > head_) return std::nullopt;
+    if (taken == head_) origin_ = head_;
     const uint64_t skipped = skip(needed);
-    // What is left out of an empty ring is in nobody's way, so all of it can be had.
-    if (taken != head_ && head_ + skipped + needed - taken > bytes_) return std::nullopt;
+    if (head_ + skipped + needed - taken > bytes_) return std::nullopt;
     const uint64_t begin = head_;
     head_ += skipped + needed;
-    return Stretch{begin, head_, (begin + skipped) % bytes_ + needed - kSignalBytes - payload};
+    return Stretch{begin, head_, (begin + skipped - origin_) % bytes_ + needed - kSignalBytes - payload};
   }
   // How long the ring should be where there was no room: for what is under way, and this.
   uint64_t wanted(uint64_t payload, uint64_t taken) const {
@@ -49,12 +61,13 @@ class RingAllocator {
  private:
   // A payload that does not fit before the ring's end lies at its beginning.
   uint64_t skip(uint64_t needed) const {
-    const uint64_t left = bytes_ - head_ % bytes_;
+    const uint64_t left = bytes_ - (head_ - origin_) % bytes_;
     return needed > left ? left : 0;
   }
 
   uint64_t bytes_;
   uint64_t head_ = 0;
+  uint64_t origin_ = 0;  // the position of the ring's beginning, or of a turn later
 };
 
 // The receiver's: payloads are taken out in any order.

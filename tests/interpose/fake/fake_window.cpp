@@ -5,6 +5,7 @@
 //   OFFPATH_FAKE_LOSE_REMOTE=r:p  world rank r loses its service when it posts its p-th one-sided operation
 #include "client/kept.hpp"
 #include "client/next_session.hpp"
+#include "client/pages.hpp"
 #include "fake.hpp"
 #include "kernels/reduce.hpp"
 
@@ -317,5 +318,9 @@ bool leaves(const offpath_session_t*) { return false; }
 void stay(offpath_session_t*) {}
 void need_not_stay(offpath_session_t*) {}
 offpath_status_t next_session(offpath_session_t*, offpath_session_t**) { return OFFPATH_ERR_NO_SERVICE; }
+void* reserve(offpath_session_t*, uint64_t) { return nullptr; }
+bool may_lack_pages() { return false; }
+bool provide(offpath_session_t*, const void*, uint64_t) { return false; }
+void empty(offpath_session_t*, void*, uint64_t) {}
 
 }  // namespace offpath::client

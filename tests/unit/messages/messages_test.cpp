@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tickets, which nothing else may be taken for, and rings against a model.
+// Tickets, which nothing else may be taken for, rings against a model, and regions.
+#include "mpi/messages/granted.hpp"
 #include "mpi/messages/ring.hpp"
 #include "mpi/messages/ticket.hpp"
 
@@ -103,6 +104,21 @@ TEST(Ring, PayloadsDoNotOverlap) {
   }
 }
 
+// So a ring takes as much memory as is under way at a time, however large it is.
+TEST(Ring, AnEmptyOneBeginsAnew) {
+  RingAllocator sender(1 << 20);
+  RingReleaser receiver;
+  for (int round = 0; round < 3000; ++round) {
+    const auto first = sender.allocate(1000, receiver.taken()), second = sender.allocate(3000, receiver.taken());
+    ASSERT_TRUE(first && second);
+    ASSERT_LE(second->offset + 3000 + kSignalBytes, ring_bytes(1000) + ring_bytes(3000)) << round;
+    receiver.release(second->begin, second->end);
+    receiver.release(first->begin, first->end);
+  }
+  EXPECT_EQ(sender.head(), 3000 * (ring_bytes(1000) + ring_bytes(3000)))
+      << "positions count what was sent, and no more";
+}
+
 TEST(Ring, WhatIsTooLongOrNonsenseIsRefused) {
   RingAllocator none;
   EXPECT_FALSE(none.allocate(1, 0));
@@ -126,6 +142,111 @@ TEST(Ring, MoreIsWantedThanThereIs) {
   EXPECT_FALSE(ring.allocate(1500, 1000)) << "part of it";
   EXPECT_GT(ring.wanted(1500, 1000), 4096U);
   EXPECT_TRUE(ring.allocate(1500, first->end));
+}
+
+std::byte kMemory[2];
+
+TEST(Granted, FewSendersHaveSomeFromTheBeginning) {
+  constexpr uint64_t kAll = 64 << 20, kShortest = 512 << 10;
+  EXPECT_EQ(Granted::early_bytes(kAll, 1, kShortest), 16u << 20);
+  EXPECT_EQ(Granted::early_bytes(kAll, 2, kShortest), 16u << 20);
+  EXPECT_EQ(Granted::early_bytes(kAll, 8, kShortest), 4u << 20);
+  EXPECT_GE(Granted::early_bytes(kAll, 31, kShortest), 2 * ring_bytes(kShortest));
+  EXPECT_EQ(Granted::early_bytes(kAll, 32, kShortest), 0u);
+  EXPECT_EQ(Granted::early_bytes(0, 0, kShortest), 0u);
+}
+
+TEST(Granted, IsOverWhenItsSenderHasLeftItAndAllIsTakenOut) {
+  Granted granted;
+  EXPECT_EQ(granted.newest(), nullptr);
+  EXPECT_TRUE(granted.is_heard());
+  granted.add(kMemory, 4096);
+  ASSERT_NE(granted.newest(), nullptr);
+  EXPECT_TRUE(granted.is_heard()) << "whoever has none waits for the first";
+  granted.find(1)->used = 128;
+  granted.find(1)->released.release(0, 64);
+  granted.add(kMemory + 1, 8192);
+  EXPECT_FALSE(granted.is_heard());
+  EXPECT_FALSE(granted.take_over()) << "it may still be used";
+  granted.note_left(RingWord::of(1, 128));
+  EXPECT_TRUE(granted.is_heard());
+  EXPECT_FALSE(granted.take_over()) << "64 bytes were not taken out";
+  EXPECT_FALSE(granted.is_over(1));
+  granted.find(1)->released.release(64, 128);
+  const auto over = granted.take_over();
+  ASSERT_TRUE(over);
+  EXPECT_EQ(over->memory, kMemory);
+  EXPECT_EQ(over->used, 128u);
+  EXPECT_EQ(granted.find(1), nullptr);
+  EXPECT_TRUE(granted.is_over(1));
+  EXPECT_FALSE(granted.is_over(2) || granted.is_over(3) || granted.is_over(0));
+  EXPECT_FALSE(granted.take_over());
+  EXPECT_EQ(granted.newest()->bytes, 8192u);
+}
+
+// What its sender has not heard of yet, it does not use.
+TEST(Granted, ItsSenderIsToldOfTheOneThatItUses) {
+  Granted granted;
+  granted.add(kMemory, 4096);
+  EXPECT_TRUE(granted.is_used(1));
+  granted.add(kMemory, 4096);
+  EXPECT_TRUE(granted.is_used(1) && granted.is_used(2));
+  granted.find(2)->used = 64;
+  EXPECT_FALSE(granted.is_used(1));
+}
+
+TEST(Granted, WhatItsSenderWasNotToldOfIsTakenBack) {
+  Granted granted;
+  granted.add(kMemory, 4096);
+  granted.add(kMemory, 8192);
+  granted.take_back();
+  EXPECT_EQ(granted.newest()->bytes, 4096u);
+  EXPECT_EQ(granted.next(), 2u);
+  EXPECT_TRUE(granted.is_heard());
+}
+
+TEST(Granted, WordsOfWhatWasNotGrantedAreNothing) {
+  Granted granted;
+  granted.add(kMemory, 4096);
+  for (const uint64_t number : {0, 1, 2, 65535}) granted.note_left(RingWord::of(number, 0));
+  EXPECT_FALSE(granted.take_over()) << "the newest one is not left";
+  granted.add(kMemory, 4096);
+  granted.note_left(RingWord::of(1, 64));
+  granted.note_left(RingWord::of(1, 0));
+  EXPECT_FALSE(granted.take_over()) << "the first word counts";
+}
+
+// A program that sends once in a second has more of them in a day than a word has numbers.
+TEST(Granted, NumbersNeedNotFitIntoAWord) {
+  Granted granted;
+  granted.add(kMemory, 4096);
+  for (uint64_t number = 1; number < 200'000; ++number) {
+    granted.add(kMemory, 4096);
+    granted.note_left(RingWord::of(number - 1, 64));
+    ASSERT_FALSE(granted.is_heard());
+    granted.find(number)->released.release(0, 64);
+    granted.note_left(RingWord::of(number, 64));
+    ASSERT_TRUE(granted.is_heard()) << number;
+    ASSERT_TRUE(granted.take_over()) << number;
+    ASSERT_TRUE(RingWord::is_of(RingWord::of(number, 64), number));
+    ASSERT_FALSE(RingWord::is_of(RingWord::of(number, 64), number + 1));
+  }
+}
+
+// What lies in regions of a window before stays there.
+TEST(Granted, AnotherWindowLeavesAllAsItIs) {
+  Granted granted;
+  granted.add(kMemory, 4096);
+  granted.add(kMemory, 4096);
+  granted.leave_window();
+  EXPECT_EQ(granted.newest(), nullptr);
+  EXPECT_TRUE(granted.is_heard());
+  granted.note_left(RingWord::of(1, 0));
+  EXPECT_FALSE(granted.take_over());
+  EXPECT_FALSE(granted.is_used(1) || granted.is_used(2));
+  granted.add(kMemory, 8192);
+  EXPECT_EQ(granted.newest(), granted.find(3));
+  EXPECT_NE(granted.find(2), nullptr);
 }
 
 }  // namespace
