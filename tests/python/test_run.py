@@ -268,6 +268,22 @@ def line(**changes):
 
 
 @pytest.mark.parametrize(
+    "runs",
+    [
+        [(900, 450)],  # a second is not there to be gained
+        [(40_000, 1_500)],  # less than one part in twenty
+        [(4_000, 3_900)],  # it waits, and has nothing to do meanwhile
+        [(4_000, 1_900), (4_000, 100)],  # for this rank, which computes
+        [(0, 1_900)],  # nobody knows how long it ran
+    ],
+)
+def test_where_little_can_be_gained_nothing_is_said_of_it(runs):
+    messages = {"offloaded_count": 32}
+    ranks = [line(messages=messages, run_ns=run * 1_000_000, wait_ns=waited * 1_000_000) for run, waited in runs]
+    assert "gained" not in closing_line(ranks)
+
+
+@pytest.mark.parametrize(
     "lines, expected",
     [
         (
@@ -295,6 +311,12 @@ def line(**changes):
             [line(messages=dict(offloaded_count=5, offloaded_bytes=1024, native_count=1, staging_bytes=512))] * 2,
             "2 ranks on 1 node (MPICH): 12 messages, 10 offloaded (2.0 KiB through 1.0 KiB of staging "
             "memory), 2 native (2 for want of room).",
+        ),
+        (
+            [line(messages=dict(offloaded_count=32), run_ns=41 * 10**8, wait_ns=ns) for ns in (19 * 10**8, 2 * 10**9)],
+            "2 ranks on 1 node (MPICH): 64 messages, 64 offloaded (0 B through 0 B of staging memory). Up to 1.9 s of "
+            "4.1 s can be gained, as ranks waited for 64 messages: start them earlier, or compute "
+            "more before the wait.",
         ),
         (
             [line(files=dict(write=dict(offloaded_count=3, offloaded_bytes=1024, native_count=1)))] * 2,

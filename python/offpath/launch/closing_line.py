@@ -13,6 +13,7 @@ from offpath.launch.mpis import MPICH, OPENMPI, OPENSHMEM, SLURM, TITLES
 from offpath.launch.stats import PETSC, total
 
 STARVED = "Leave the service a core of its own (OFFPATH_SERVICE_CORES), or start fewer ranks than the node has cores"
+LEAST_GAIN_NS, LEAST_GAIN_PART = 1_000_000_000, 0.05  # short runs are mostly their beginning and end
 LEAST_WORTH_TUNING = 256 << 10  # alltoall.json: 1.38 there, 0.98 to 1.02 for 64 KiB
 # Launchers have statuses of their own above 128.
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV,
@@ -222,20 +223,44 @@ def _apart(ranks: Sequence[dict], launcher: str | None, started: int | None) -> 
 
 
 def _hint(ranks: Sequence[dict]) -> str:
-    """One thing to try that has paid where it was measured (docs/figures/results); the reasons of the library say it
-    themselves. Within one node little has (one-node.json); short collectives have where the network is slow to answer
-    (krylov-latency.json). Of what was not measured, such as long blocking calls, nothing is said."""
+    """One thing to try that has paid where it was measured (docs/figures/results), or what this run has measured; the
+    reasons of the library say it themselves. Within one node little has (one-node.json); short collectives have where
+    the network is slow to answer (krylov-latency.json). Of what was not measured, such as long blocking calls, nothing
+    is said."""
     if any("the policy offloads nothing on 1 node" in str(rank.get("reason", "")) for rank in ranks):
         return "Within one node MPI copies through shared memory, and offloading seldom pays: run on several nodes"
     if any(rank.get("reason") for rank in ranks):
         return ""
     if stats.offloaded_count(list(ranks)):
-        return ""
+        return _gain(ranks)
     if max((rank.get("native_bytes_most", 0) for rank in ranks), default=0) >= LEAST_WORTH_TUNING:
         return "To find out from which size on collectives pay on this machine: offpath tune"
     if total(ranks, "native_count"):
         return "Collectives this short gained only over links with 1 ms of latency. Elsewhere leave them to the MPI"
     return ""
+
+
+def _gain(ranks: Sequence[dict]) -> str:
+    """What the program may gain if it gives the services more time, from what its ranks waited for them. No rank's run
+    gets shorter than what it did beside waiting, nor than what it waited for; the last rank counts."""
+    runs = [(rank["run_ns"], min(rank.get("wait_ns", 0), rank["run_ns"])) for rank in ranks if rank.get("run_ns")]
+    longest = max((run for run, _ in runs), default=0)
+    gain = longest - max((max(run - waited, waited) for run, waited in runs), default=0)
+    if gain < max(LEAST_GAIN_NS, LEAST_GAIN_PART * longest):
+        return ""
+    counts = {
+        "collective": total(ranks, "offloaded_count"),
+        "message": total([rank.get("messages", {}) for rank in ranks], "offloaded_count"),
+        "one-sided operation": total([rank.get("windows", {}) for rank in ranks], "operations_count"),
+        "file transfer": total(
+            [rank.get("files", {}).get(way, {}) for rank in ranks for way in ("write", "read")], "offloaded_count"
+        ),
+    }
+    what = " and ".join(_many(count, name) for name, count in counts.items() if count)
+    return (
+        f"Up to {seconds(gain)} of {seconds(longest)} can be gained, as ranks waited for {what}: "
+        "start them earlier, or compute more before the wait"
+    )
 
 
 def _passed(ranks: Sequence[dict]) -> Counter:

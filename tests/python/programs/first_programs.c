@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What people write first, one program each: pipeline (blocks of an all-to-all, one computed while another travels), halo BYTES
- * (neighbours on a ring), farm (tasks drawn by MPI_Fetch_and_op, results put), cg (pipelined conjugate gradients). */
+ * (neighbours on a ring), late and early (the same, which computes before its exchange and beside it), farm (tasks drawn by MPI_Fetch_and_op, results put), cg (pipelined conjugate gradients). */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROUNDS = 6, TASKS = 400, POINTS = 2000 };
 
@@ -60,6 +61,26 @@ static void halo(int bytes) {
   }
   if (kept < 0) fail("the sum");
   free(field);
+}
+
+/* It sleeps where a program would compute. */
+static void steps(int is_early) {
+  enum { COUNT = 128 << 10, STEPS = 160, SLEEP_US = 25000 };
+  double *out = calloc(COUNT, sizeof *out), *in = calloc(COUNT, sizeof *in);
+  const int left = (rank + size - 1) % size, right = (rank + 1) % size;
+  for (int step = 0; step < STEPS; ++step) {
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    out[0] = rank + step;
+    if (!is_early) usleep(SLEEP_US);
+    MPI_Irecv(in, COUNT, MPI_DOUBLE, left, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out, COUNT, MPI_DOUBLE, right, 0, MPI_COMM_WORLD, &requests[1]);
+    if (is_early) usleep(SLEEP_US);
+    MPI_Waitall(2, requests, statuses);
+    if (in[0] != left + step) fail("a step");
+  }
+  free(out);
+  free(in);
 }
 
 static void farm(void) {
@@ -139,6 +160,7 @@ int main(int argc, char** argv) {
   const char* name = argc > 1 ? argv[1] : "";
   if (!strcmp(name, "pipeline")) pipeline();
   if (!strcmp(name, "halo")) halo(atoi(argv[2]));
+  if (!strcmp(name, "late") || !strcmp(name, "early")) steps(!strcmp(name, "early"));
   if (!strcmp(name, "farm")) farm();
   if (!strcmp(name, "cg")) cg();
   return MPI_Finalize();
