@@ -24,6 +24,7 @@ class Commands(LazyGroup):
         "split": "offpath.split.split_command",
         "train-advice": "offpath.plan.training_command",
         "info": "offpath.run.info_command",
+        "selftest": "offpath.bench.selftest_command",
         "top": "offpath.telemetry.top_command",
         "service": "offpath.run.service_command",
         "devices": "offpath.dpu.devices_command",

@@ -152,6 +152,16 @@ def place(chosen: Launcher, nodes: int = 2, ppn: int = 1, measure: Sequence[str]
     """Looks at the nodes first. Raises UserError where nothing could be measured, or nothing that holds elsewhere.
     `measure`: a program that the first rank runs; what it prints is facts["measured"]."""
     command = chosen.command(nodes, ppn)
+    facts = look(chosen, command, measure)
+    names, per_node = checked(facts)
+    where = AllocationPlace(chosen, command, names, per_node, facts[0])
+    try_mpi(where, len(facts))
+    console.note(f"measuring on {len(names)} nodes of cluster {chosen.cluster}: {', '.join(names[:8])}")
+    return where
+
+
+def look(chosen: Launcher, command: Sequence[str], measure: Sequence[str] = ()) -> list[dict]:
+    """What the ranks say of their nodes, the first rank first. Raises UserError where nothing was started."""
     needed = [paths().require_service(), paths().require_preload_library(), paths().backend_library(chosen.mpi)]
     probe = [sys.executable, str(node_facts_file()), *measure, "--", *map(str, needed)]
     result = _run(chosen.mpi, [*command, *probe], {}, comparison.RUN_TIMEOUT_S)
@@ -161,21 +171,17 @@ def place(chosen: Launcher, nodes: int = 2, ppn: int = 1, measure: Sequence[str]
         raise UserError(
             f"{shlex.join(command)} did not start anything ({_said(result)}). Try: {shlex.join([*command, 'hostname'])}"
         )
-    names, per_node = checked(facts)
-    first = min(facts, key=lambda each: each["rank"] if each["rank"] is not None else 1 << 30)
-    where = AllocationPlace(chosen, command, names, per_node, first)
-    _try_mpi(where, len(facts))
-    console.note(f"measuring on {len(names)} nodes of cluster {chosen.cluster}: {', '.join(names[:8])}")
-    return where
+    return sorted(facts, key=lambda each: each["rank"] if each["rank"] is not None else 1 << 30)
 
 
 def facts_of(text: str) -> list[dict]:
     """What the ranks have said, whatever launchers put around it."""
     found = []
-    for line in text.splitlines():
+    for part in text.split(START)[1:]:
         with contextlib.suppress(json.JSONDecodeError):
-            if START in line:
-                found.append(json.loads(line[line.index(START) + len(START) :]))
+            facts, _ = json.JSONDecoder().raw_decode(part)
+            if isinstance(facts, dict) and {"rank", "node", "missing"} <= facts.keys():
+                found.append(facts)
     return found
 
 
@@ -207,7 +213,7 @@ def checked(facts: Sequence[dict]) -> tuple[list[str], int]:
     return sorted(ranks), max(ranks.values())
 
 
-def _try_mpi(where: AllocationPlace, ranks: int) -> None:
+def try_mpi(where: AllocationPlace, ranks: int) -> None:
     """Whether what is started so becomes one MPI job, and whether we see what its first rank writes."""
     program = str(paths().bench_program("collectives", where.launcher.mpi))
     with handover.folder() as folder:
