@@ -141,6 +141,12 @@ def test_launchers_that_start_nothing(built, tmp_path):
     assert_one_line_error(result, "did not start anything (no route; exit 7)", "hostname")
     assert_one_line_error(offpath("selftest", "--launch", "no-such-launcher"), "was not found")
     assert_one_line_error(offpath("selftest", "--launch", ""), "is empty")
+    launcher.write_text(
+        launcher.read_text().replace("echo no route", f"echo '{allocation.START}{json.dumps(node('a'))}'; exit; ")
+    )
+    assert_one_line_error(
+        offpath("selftest", "--launch", str(launcher), cwd=tmp_path), "starts one rank", "two or more"
+    )
 
 
 def found(result):
@@ -175,12 +181,11 @@ def test_here(built, tmp_path):
 
 @pytest.mark.machine
 def test_where_memory_of_others_is_not_read(built, tmp_path):
-    rows = selftest(tmp_path, "mpich", sys.executable, PROGRAMS / "forbidding.py")
+    rows = selftest(tmp_path, "openmpi", sys.executable, PROGRAMS / "forbidding.py")
     assert rows["memory of ranks"]["verdict"] == NO and "ptrace_scope" in rows["memory of ranks"]["do"]
-    assert rows["MPICH"]["verdict"] == OK
-    assert (
-        "nothing was offloaded" in rows["MPICH, offloaded"]["found"] and "ptrace" in rows["MPICH, offloaded"]["found"]
-    )
+    assert rows["Open MPI"]["verdict"] == OK
+    said = rows["Open MPI, offloaded"]["found"]
+    assert "nothing was offloaded" in said and "ptrace is restricted" in said
 
 
 @pytest.mark.machine

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Optional
@@ -11,6 +12,7 @@ from typing import Annotated, Optional
 import typer
 
 from offpath.base import commands, console
+from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.version import __version__
 from offpath.bench import selftest_nodes, selftest_runs
@@ -86,6 +88,8 @@ def _rows(launchers: list[Launcher]) -> Iterator[Row]:
     for number, chosen in enumerate(launchers):
         command = chosen.command(2, 1)
         facts = allocation.look(chosen, command)
+        if len(facts) < 2:
+            raise UserError(f"{shlex.join(command)} starts one rank (it has nobody to talk to). Ask for two or more.")
         if number == 0:
             yield from selftest_nodes.rows(facts)
         names = sorted({each["node"] for each in facts})
