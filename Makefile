@@ -11,7 +11,7 @@ CPP_FILES = $$(git ls-files -co --exclude-standard -- 'src/*' 'include/*' 'front
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build programs demo demo-python demo-programs check test nightly bench format lint asan tsan tidy fuzz aarch64 docs figures deb install uninstall wheel clean distclean
+.PHONY: help setup build programs demo demo-python demo-programs check test nightly bench format lint asan tsan tidy fuzz aarch64 docs figures deb install uninstall wheel release clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -108,6 +108,9 @@ uninstall:  ## Remove what `make install` put under PREFIX
 wheel:  ## Make a Python wheel of command line, Python interface, service and front ends for glibc 2.27: build/wheel
 	@tools/setup nightly
 	@tools/wheel
+
+release:  ## Make an archive of the last commit's sources, its bill of materials and their sums: build/archive
+	@tools/release
 
 clean:  ## Remove everything that was built
 	@rm -rf build

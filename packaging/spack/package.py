@@ -20,8 +20,7 @@ class Offpath(CMakePackage):
 
     license("BSD-3-Clause")
 
-    # There is no public address to fetch it from:
-    # git archive --prefix=offpath-0.2.0/ -o offpath-0.2.0.tar.gz v0.2.0
+    # There is no public address to fetch it from: `make release` makes it.
     manual_download = True
     url = f"file://{os.getcwd()}/offpath-0.2.0.tar.gz"
 

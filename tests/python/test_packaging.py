@@ -39,6 +39,7 @@ def found(folder):
 
 def test_one_version_everywhere():
     assert f"offpath ({__version__}-" in (PACKAGING / "debian" / "changelog").read_text()
+    assert f'version = "{__version__}"\n' in (ROOT / "python" / "pyproject.toml").read_text()
     assert f"project(offpath VERSION {__version__} " in (ROOT / "CMakeLists.txt").read_text()
     assert f"Offpath-{__version__}-" in EASYCONFIG.name and f"version = '{__version__}'" in EASYCONFIG.read_text()
 
