@@ -146,6 +146,8 @@ def test_nodes_that_do_not_answer(said, tmp_path):
     assert "all nodes share" in said(fake(tmp_path, facts))
     alone = """while [ $# -gt 1 ]; do [ "$1" != --json ] || echo '{"rows": [{"ranks": 1}]}' >"$2"; shift; done\n"""
     assert "2 processes were jobs of 1 rank each" in said(fake(tmp_path, alone + facts))
+    garbage = alone.replace('"ranks": 1', '"ranks": 3') + f"echo 'offpath-node {{\"rank\"'\n{facts}"
+    assert "Of 3 ranks only 2 were understood" in said(fake(tmp_path, garbage))
 
 
 @pytest.mark.parametrize("command", ("tune", "calibrate"))

@@ -89,6 +89,22 @@ def test_why_a_run_is_not_right():
     assert not run(WRONG, ranks=[{"offloaded_count": 1}]).is_right
 
 
+def test_cards_that_carry_nothing_are_not_praised(monkeypatch):
+    monkeypatch.delenv(selftest_runs.FABRIC, raising=False)
+    works = run(ranks=[{"offloaded_count": 1}])
+    monkeypatch.setattr(selftest_runs, "_run", lambda where, offload, env: works)
+    assert [(row.what, row.verdict) for row in selftest_runs._networks(None, True, works)] == [
+        ("network rdma", OK), ("network tcp", OK), ("network ucx", OK),
+    ]  # fmt: skip
+    log = "1.2 34 warn: the RDMA device does not reach that of peer service 1\n"
+    warned = run(ranks=[{"offloaded_count": 1}], log=log)
+    rows = list(selftest_runs._networks(None, True, warned))
+    assert rows[0].verdict == LOSS and "does not reach" in rows[0].found and rows[1].verdict == OK
+    refused = run(log="1.2 34 warn: this Offpath was built without the fabric 'ucx'.\n")
+    monkeypatch.setattr(selftest_runs, "_run", lambda where, offload, env: refused)
+    assert [row.what for row in selftest_runs._networks(None, False, works)] == ["network tcp"]
+
+
 KILLED = [
     (run(ranks=[{"offloaded_count": 1}]), True, OK, "goes on"),
     (run(ranks=[{"offloaded_count": 1}]), False, NO, "no service was there to be killed"),

@@ -25,6 +25,7 @@ STRIKE = Path(__file__).with_name("service_strike.py")
 SECONDS = ("--seconds", "1", "--bytes", str(256 << 10))
 FABRIC, RDMA, TCP, UCX = "OFFPATH_FABRIC", "rdma", "tcp", "ucx"
 NO_CORE = re.compile(r"no (spare )?core")
+EXPLAINED = "docs/troubleshooting.md explains messages."
 NOT_BUILT = "built without the fabric"
 WARNING = re.compile(r"\b(?:warn|error): (.*)")
 SERVICE_CORES = re.compile(r"service cores of ([^\s:]+): ([\d,-]+)")
@@ -77,7 +78,7 @@ def rows(where: AllocationPlace, ranks: int, cards: bool) -> Iterator[Row]:
     if not offloaded.is_right:
         return
     if len(where.nodes) > 1:
-        yield from _networks(where, cards)
+        yield from _networks(where, cards, offloaded)
     yield _killed(f"{title}, a service is killed", where)
 
 
@@ -116,14 +117,18 @@ def _offloaded(what: str, run: Run) -> Row:
     if run.is_right:
         return Row(what, OK, f"all results are right; {run.offloaded} operations were offloaded")
     if run.ended.verdict == RIGHT:
-        return Row(what, NO, f"nothing was offloaded: {run.problem}", "docs/troubleshooting.md explains messages.")
+        return Row(what, NO, f"nothing was offloaded: {run.problem}", EXPLAINED)
     return Row(what, NO, run.problem, "Please report this, with what OFFPATH_LOG=debug says.")
 
 
-def _networks(where: AllocationPlace, cards: bool) -> Iterator[Row]:
-    """The one that services take by themselves has carried the program already."""
+def _networks(where: AllocationPlace, cards: bool, carried: Run) -> Iterator[Row]:
+    """The one that services take by themselves has carried the program already; cards that do not are warned of."""
     usual = os.environ.get(FABRIC) or (RDMA if cards else TCP)
-    yield Row(f"network {usual}", OK, "carries what is between nodes")
+    warnings = [line for line in WARNING.findall(carried.log) if RDMA in line.lower()]
+    if usual == RDMA and warnings:
+        yield Row(f"network {RDMA}", LOSS, f"{warnings[0]}; {TCP} does it", EXPLAINED)
+    else:
+        yield Row(f"network {usual}", OK, "carries what is between nodes")
     for name in (TCP, UCX):
         if name == usual or os.environ.get(FABRIC):
             continue

@@ -230,6 +230,11 @@ def try_mpi(where: AllocationPlace, ranks: int) -> None:
             f"The nodes do not write where we read, in {Path.cwd()} (results come that way). Start it in a folder that "
             "all nodes share."
         )
+    if found > ranks:
+        raise UserError(
+            f"Of {found} ranks only {ranks} were understood (something breaks their lines up). Have the launcher print "
+            "whole lines, and nothing between."
+        )
     if found != ranks:
         raise UserError(
             f"{ranks} processes were jobs of {found} rank each (they do not find each other). "
