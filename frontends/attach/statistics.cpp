@@ -2,6 +2,7 @@
 #include "attach/statistics.hpp"
 
 #include "attach/node.hpp"
+#include "base/clock.hpp"
 #include "base/environment.hpp"
 
 #include <fcntl.h>
@@ -49,6 +50,7 @@ JsonObject statistics_of(int rank, int size, const char* interface, const std::s
   line.text("node", host_name().data()).text("mpi", interface);
   const std::string step = base::Environment::text("SLURM_STEP_ID");
   if (!step.empty()) line.text("step", base::Environment::text("SLURM_JOB_ID") + "." + step);
+  line.number("cpu_ns", base::clock_ns(CLOCK_PROCESS_CPUTIME_ID));
   return line.flag("enabled", reason.empty()).text("reason", reason);
 }
 

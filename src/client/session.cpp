@@ -198,12 +198,7 @@ offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_se
   counters->service_clients_count = session->service.clients;
   counters->service_helpers_count = session->service.helpers;
   counters->silence_ms = session->lost ? session->silence_ms.load() : 0;
-  counters->service_cpu_ns = 0;
-  clockid_t clock;
-  timespec used{};
-  if (!session->lost && clock_getcpuclockid(session->service_pid, &clock) == 0 && clock_gettime(clock, &used) == 0) {
-    counters->service_cpu_ns = static_cast<uint64_t>(used.tv_sec) * 1000000000 + static_cast<uint64_t>(used.tv_nsec);
-  }
+  counters->service_cpu_ns = session->lost ? 0 : offpath::base::process_clock_ns(session->service_pid);
   return OFFPATH_OK;
 }
 

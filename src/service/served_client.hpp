@@ -12,6 +12,7 @@
 #include "ops/collectives/kept_graphs.hpp"
 #include "ops/files/transfer.hpp"
 #include "ops/onesided/target.hpp"
+#include "service/charges.hpp"
 #include "service/completion_count.hpp"
 #include "service/in_flight.hpp"
 #include "service/reflection.hpp"
@@ -57,6 +58,8 @@ class ServedClient {
 
   // A descriptor has come for one of its files; none: this process could not take it.
   void take_file(uint32_t number, base::Fd descriptor);
+
+  void charge(const Charges::Share& share);
 
   // Something has happened that it may wait for.
   void tell() { view_.tell(); }

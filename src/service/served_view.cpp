@@ -42,6 +42,14 @@ void ServedClient::show(session::ClientRecord& record) const {
   set(record.oldest.kind, static_cast<uint32_t>(session::OpKind::none));
 }
 
+// Without all of it the energy is not known, so nothing is said of it.
+void ServedClient::charge(const Charges::Share& share) {
+  session::SegmentHeader& head = view_.header();
+  if (share.cpu_ns > 0) head.elsewhere_cpu_ns.fetch_add(share.cpu_ns, std::memory_order_relaxed);
+  if (share.energy_uj > 0) head.energy_uj.fetch_add(share.energy_uj, std::memory_order_relaxed);
+  if (!share.energy_is_known && head.energy_uj.load(std::memory_order_relaxed) != 0) set(head.energy_uj, 0);
+}
+
 // The slot is the client's, which may write nonsense: then nonsense is shown, of this client.
 void ServedClient::show_operation(uint32_t index, session::OldestRecord& record) const {
   const Slot& slot = view_.slot(index);

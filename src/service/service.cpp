@@ -66,6 +66,7 @@ Status Service::start() {
     worker.engine.worker = i;
     worker.tasks = options_.tasks;
     worker.balance = options_.balance;
+    worker.all_clients = &client_count_;
     worker.spare_cores = helper_count(options_) / options_.workers;
     if (worker.tasks.executors == 0) worker.tasks.executors = std::clamp(worker.spare_cores, 1U, tasks::kMaxExecutors);
     worker.tasks.spin = worker.tasks.executors <= worker.spare_cores;

@@ -223,6 +223,7 @@ bool Worker::work() {
   busy |= run_tasks();
   access_ended_ = false;
   busy |= engine_->progress();
+  charge();
   for (auto& [id, client] : clients_) client->wake();
   for (Door& next : doors_) busy |= next.door->give();
   return busy | close_doors() | access_ended_;

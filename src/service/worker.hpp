@@ -8,6 +8,7 @@
 #include "fabric/named.hpp"
 #include "base/nudge.hpp"
 #include "service/agent_door.hpp"
+#include "service/charges.hpp"
 #include "service/served_client.hpp"
 #include "service/tasks/balancer.hpp"
 #include "service/tasks/tasks.hpp"
@@ -34,7 +35,8 @@ class Worker : public engine::Observer {
     engine::Config engine;
     Tasks::Options tasks;
     Balancer::Mode balance = Balancer::Mode::off;
-    uint32_t spare_cores = 0;  // beyond those of workers
+    uint32_t spare_cores = 0;                            // beyond those of workers
+    const std::atomic<uint32_t>* all_clients = nullptr;  // of the service; null: it has no other worker
   };
 
   // `on_gone` is called on the worker's thread when a client has detached or died, after its last use.
@@ -88,6 +90,7 @@ class Worker : public engine::Observer {
   bool run_tasks();
   void read_socket(engine::ClientId id);
   bool has_time_for_guests() const;
+  void charge();
   enum class Departure { detached, died, lost, silent };  // the last two: as the agent of its host
   void drop_client(engine::ClientId id, Departure how);
   ServedClient* served(engine::ClientId id) const {  // null: it has gone
@@ -119,6 +122,7 @@ class Worker : public engine::Observer {
   base::Fd alarm_;
   Tasks tasks_to_run_;
   Balancer balancer_;
+  Charges charges_;
   std::map<engine::ClientId, std::unique_ptr<ServedClient>> clients_;
   struct Door {
     std::unique_ptr<AgentDoor> door;

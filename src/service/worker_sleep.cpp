@@ -43,8 +43,9 @@ void Worker::sleep() {
   pending |= tasks_to_run_.announce_sleep();
   const uint64_t wait_ns = engine_->wait_ns();
   const int until_told_ms = pending || wait_ns == 0 ? 0 : sooner(until_senders_are_told(), until_watch());
+  const int until_tasks_ms = sooner(tasks_to_run_.timeout_ms(), balancer_.timeout_ms());
   const int timeout_ms =
-      sooner(sooner(until_told_ms, until_doors_look()), sooner(tasks_to_run_.timeout_ms(), balancer_.timeout_ms()));
+      sooner(sooner(until_told_ms, until_doors_look()), sooner(until_tasks_ms, charges_.timeout_ms()));
   nudge_.note_sleep();
   if (!pending && timeout_ms != 0 && !nap(wait_ns) && arm()) {
     if (may_stand_still()) nudge_.set();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A worker as observers see it.
+// A worker as observers see it, and what its clients are charged.
 #include "base/clock.hpp"
 #include "service/worker.hpp"
 
@@ -56,6 +56,20 @@ void Worker::fill_page(session::WorkerPage& page, const Outbox* door) const {
   }
   set(record.clients, count);
   set(record.left_out, left_out);
+}
+
+// Of a service beside its clients they see the processor time themselves.
+void Worker::charge() {
+  if (doors_.empty() && tasks_to_run_.executors() == 0 && charges_.timeout_ms() < 0) return;
+  const uint64_t now_ns = base::clock_ns();
+  if (!charges_.is_due(now_ns)) return;
+  Charges::Spent spent;
+  spent.executors_ns = tasks_to_run_.executors_cpu_ns();
+  spent.process_ns = doors_.empty() ? 0 : base::clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  spent.clients = static_cast<uint32_t>(clients_.size());
+  if (options_.all_clients != nullptr) spent.all_clients = *options_.all_clients;
+  const Charges::Share share = charges_.take(now_ns, spent);
+  for (auto& [id, client] : clients_) client->charge(share);
 }
 
 }  // namespace offpath::service

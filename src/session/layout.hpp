@@ -23,7 +23,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 18;
+inline constexpr uint32_t kVersion = 19;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -237,7 +237,7 @@ struct SegmentHeader {
 #include <offpath/words/counters.def>
   Atomic64 saved_ns;  // on links, by what left compressed: an estimate. Of two's complement: it may have cost time
 };
-inline constexpr size_t kCodedOffset = offsetof(SegmentHeader, coded_bytes);  // what the service says of compression
+inline constexpr size_t kCodedOffset = offsetof(SegmentHeader, coded_bytes);  // from there on a DPU says them, too
 inline constexpr size_t kCodedEnd = offsetof(SegmentHeader, saved_ns) + sizeof(Atomic64);
 static_assert(offsetof(SegmentHeader, submitted) == 64);
 static_assert(offsetof(SegmentHeader, counters) == 320);

@@ -50,6 +50,31 @@ TEST(TaskFailure, ExecutorKilled) {
   });
 }
 
+// Also of those that have ended, and of a service on another machine.
+TEST(TaskFailure, ProcessorTimeOfExecutorsIsCharged) {
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    Misbehaving tasks(p);
+    uint64_t sum_ns = 0;
+    for (int executor = 0; executor < 2; ++executor) {
+      uint64_t ns = 0;
+      const offpath_task_range_t range{&ns, sizeof(ns), OFFPATH_TASK_OUT, 0};
+      offpath_task_params_t params = tasks.tasks.params("burn");
+      params.ranges = &range;
+      params.ranges_count = 1;
+      for (int i = 0; i < 2; ++i) REQUIRE_STATUS(tasks.tasks.run(params), OFFPATH_OK);
+      REQUIRE(ns >= 60'000'000);
+      sum_ns += ns;
+      REQUIRE(eventually([&] {
+        REQUIRE_STATUS(tasks.tasks.run(tasks.tasks.params("nothing")), OFFPATH_OK);
+        return counters_of(tasks.session).elsewhere_cpu_ns >= sum_ns;
+      }));
+      if (executor == 0) tasks.check_end(tasks.submit('e'), OFFPATH_ERR_TASK, "exit(7)");
+    }
+    offpath_session_detach(tasks.session);
+  });
+}
+
 // Whoever may be run again is: another executor does it.
 TEST(TaskFailure, ExecutorStopped) {
   if (on_dpu()) GTEST_SKIP() << "its processes have other numbers here";

@@ -62,6 +62,19 @@ static int processor(const offpath_task_t* task) {
 }
 OFFPATH_TASK_FUNCTION(processor, "processor 1");
 
+// Takes 30 ms of processor time, and says how much its executor has taken.
+static int burn(const offpath_task_t* task) {
+  struct timespec begin, now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+  do {
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  } while ((now.tv_sec - begin.tv_sec) * 1000000000LL + now.tv_nsec - begin.tv_nsec < 30000000);
+  const uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+  memcpy(task->ranges[0].address, &ns, sizeof(ns));
+  return 0;
+}
+OFFPATH_TASK_FUNCTION(burn, "burn 1");
+
 // Says by the file that the argument names that it runs, then does what the argument's letter says.
 static int misbehave(const offpath_task_t* task) {
   const char how = *(const char*)task->argument;

@@ -160,19 +160,19 @@ def test_a_kind_of_operation_is_a_row_and_what_is_done(scratch):
 def test_a_counter_is_a_row_and_who_counts(scratch):
     """And what golden lists say of layouts."""
     row = 'OFFPATH_SERVICE_COUNTER(uint64_t, naps_count, reported, "naps_total", "Naps.")\n'
-    append_after(scratch / WORDS / "counters.def", "OFFPATH_SERVICE_COUNTER(uint64_t, file_bytes", row)
+    append_after(scratch / WORDS / "counters.def", "OFFPATH_SERVICE_COUNTER(uint64_t, energy_uj", row)
     append_after(
         scratch / "src/service/served_events.cpp",
         "void ServedClient::on_sampled",
         "  view_.header().naps_count.fetch_add(1, std::memory_order_relaxed);\n",
     )
     golden = scratch / "tests/unit/session/layout_test.cpp"
-    replace(golden, "saved_ns, 584", "saved_ns, 592")
-    replace(golden, "sizeof(offpath_session_counters_t), 224U", "sizeof(offpath_session_counters_t), 232U")
-    row = "  EXPECT_AT(SegmentHeader, naps_count, 584);\n"
-    append_after(golden, "  EXPECT_AT(SegmentHeader, file_bytes", row)
-    replace(scratch / "tests/packaging/abi.txt", "session_counters_t 224", "session_counters_t 232")
-    accept(scratch, "field offpath_session_counters_t.naps_count 224 8")
+    replace(golden, "saved_ns, 600", "saved_ns, 608")
+    replace(golden, "sizeof(offpath_session_counters_t), 240U", "sizeof(offpath_session_counters_t), 248U")
+    row = "  EXPECT_AT(SegmentHeader, naps_count, 600);\n"
+    append_after(golden, "  EXPECT_AT(SegmentHeader, energy_uj", row)
+    replace(scratch / "tests/packaging/abi.txt", "session_counters_t 240", "session_counters_t 248")
+    accept(scratch, "field offpath_session_counters_t.naps_count 240 8")
     assert touched(scratch) == 4
     run_tests(scratch, "session_test", "Layout.*")
     run_tests(scratch, "client_test", "*")

@@ -80,6 +80,12 @@ def seconds(ns: float) -> str:
     return f"{ns / 1e3:.3g} us"
 
 
+def traded(core_ns: float, node_ns: float) -> str:
+    """What offloading takes, and saves: processor time of all, and time of the run times its nodes."""
+    takes = f"takes {abs(core_ns) / 1e9:.3g} core-s {'more' if core_ns >= 0 else 'less'}"
+    return f"{takes}, {'saves' if node_ns >= 0 else 'loses'} {abs(node_ns) / 1e9:.3g} node-s"
+
+
 def saved_time(ns: float) -> str:
     """What compression saved on links, or cost: an estimate by the rule of auto; nothing where no link was known."""
     if not ns:

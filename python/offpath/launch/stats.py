@@ -9,7 +9,10 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from offpath.base.sizes import seconds
 
 PETSC = "petsc"  # whose line it is, where it is not a rank of an MPI
 
@@ -61,6 +64,53 @@ def by_collective(ranks: list[dict]) -> dict[str, Counter]:
         for name, counts in rank.get("collectives", {}).items():
             sums.setdefault(name, Counter()).update(counts)
     return sums
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run took: processor time, with that of waits that do not sleep, and energy where it is known."""
+
+    ranks_ns: int = 0
+    services_ns: int = 0  # with executors and agents
+    energy_uj: int = 0
+    energy_nodes: int = 0  # that said it, of
+    nodes: int = 0
+
+    @property
+    def text(self) -> str:
+        """Nothing where nothing is known."""
+        if not self.ranks_ns:
+            return ""
+        text = f"processor time: {seconds(self.ranks_ns)} of the ranks, {seconds(self.services_ns)} of their services"
+        if not self.energy_nodes:
+            return text
+        of = "" if self.energy_nodes == self.nodes else f" on {self.energy_nodes} of {self.nodes} nodes"
+        return f"{text}; energy: {self.energy_uj / 1e6:.4g} J{of}"
+
+    def to_json(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, found: object) -> Cost:
+        """What it has of another's output; nothing of anything else."""
+        known = found if isinstance(found, dict) else {}
+        return cls(**{name: value for name in asdict(cls()) if type(value := known.get(name)) is int and value >= 0})
+
+
+def cost(lines: list[dict]) -> Cost:
+    """Of all lines of one job. A process may have a line of its MPI and one of PETSc. All ranks of a node have its
+    service's time; what is charged in shares (src/service/charges.hpp) is a sum."""
+    with_mpi = {(line.get("node"), line.get("rank")) for line in lines if line.get("mpi") != PETSC}
+    ranks_ns, services = 0, {}
+    for line in lines:
+        if line.get("mpi") != PETSC or (line.get("node"), line.get("rank")) not in with_mpi:
+            ranks_ns += line.get("cpu_ns", 0)
+        service = line.get("node"), line.get("service_pid")
+        services[service] = max(services.get(service, 0), line.get("service_cpu_ns", 0))
+    known = {line.get("node") for line in lines if line.get("energy_uj")}
+    services_ns = sum(services.values()) + total(lines, "elsewhere_cpu_ns")
+    nodes = len({line.get("node") for line in lines})
+    return Cost(ranks_ns, services_ns, total(lines, "energy_uj"), len(known), nodes)
 
 
 def total(ranks: list[dict], name: str) -> int:

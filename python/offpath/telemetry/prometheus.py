@@ -23,7 +23,7 @@ Row = tuple[dict[str, str], float]  # labels and value of a sample
 
 
 def _unit(name: str) -> float:
-    return 1e-9 if name.endswith("_ns") else 1
+    return {"ns": 1e-9, "uj": 1e-6}.get(name.rpartition("_")[2], 1)
 
 
 NAMES = {  # of a rank's line: metric, unit in it, meaning

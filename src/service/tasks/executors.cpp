@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/tasks/executors.hpp"
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "session/link.hpp"
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +42,10 @@ std::string describe_end(int status) {
     snprintf(text, sizeof(text), "its executor has ended with status %d", WEXITSTATUS(status));
   }
   return text;
+}
+
+uint64_t ns_of(const timeval& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_usec) * 1000;
 }
 
 }  // namespace
@@ -108,6 +114,12 @@ uint32_t Executors::living() const {
   return count;
 }
 
+uint64_t Executors::processor_ns() const {
+  uint64_t sum_ns = ended_ns_;
+  for (const Executor& executor : all_) sum_ns += executor.process > 0 ? base::process_clock_ns(executor.process) : 0;
+  return sum_ns;
+}
+
 int Executors::ended_fd(uint32_t number) const {
   const Executor& executor = all_[number];
   if (executor.process <= 0) return -1;
@@ -140,8 +152,10 @@ std::string Executors::take_last_words(uint32_t number, int32_t& signal) {
   Executor& executor = all_[number];
   int status = 0;
   kill(number);  // where the end was heard by its socket, which it may have closed itself
-  while (waitpid(executor.process, &status, 0) < 0 && errno == EINTR) {
+  rusage spent{};
+  while (wait4(executor.process, &status, 0, &spent) < 0 && errno == EINTR) {
   }
+  ended_ns_ += ns_of(spent.ru_utime) + ns_of(spent.ru_stime);
   executor.process = -1;
   executor.alive.reset();
   executor.socket.reset();

@@ -50,6 +50,8 @@ class Executors {
   std::string take_last_words(uint32_t number, int32_t& signal);
   // It has run something, so that it is worth replacing.
   void note_use(uint32_t number) { all_[number].early_ends = 0; }
+  // Of all there have been.
+  uint64_t processor_ns() const;
 
   // All may use a client's memory from now on, or may not any more.
   void add_client(uint64_t client, int file, uint64_t bytes);
@@ -77,7 +79,8 @@ class Executors {
   std::vector<Executor> all_;
   std::map<uint64_t, Client> clients_;
   base::Silence taking_{kTakesNothingNs};
-  uint32_t taken_ = 0;  // from the board, at the last look
+  uint32_t taken_ = 0;     // from the board, at the last look
+  uint64_t ended_ns_ = 0;  // processor time of those that have ended
 };
 
 }  // namespace offpath::service

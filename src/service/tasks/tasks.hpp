@@ -105,6 +105,7 @@ class Tasks {
   bool any_on_board() const { return outstanding_ > 0; }
   bool any() const { return !jobs_.empty() || !left_.empty(); }
   uint32_t executors() const { return executors_ == nullptr ? 0 : executors_->count(); }
+  uint64_t executors_cpu_ns() const { return executors_ == nullptr ? 0 : executors_->processor_ns(); }
   TaskCounts counts() const;
   void log_counts() const;
 

@@ -22,7 +22,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 18U);
+  EXPECT_EQ(kVersion, 19U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -92,7 +92,9 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, sampled_bytes, 560);
   EXPECT_AT(SegmentHeader, sampled_left_bytes, 568);
   EXPECT_AT(SegmentHeader, file_bytes, 576);
-  EXPECT_AT(SegmentHeader, saved_ns, 584);
+  EXPECT_AT(SegmentHeader, elsewhere_cpu_ns, 584);
+  EXPECT_AT(SegmentHeader, energy_uj, 592);
+  EXPECT_AT(SegmentHeader, saved_ns, 600);
   EXPECT_EQ(sizeof(SegmentHeader), 640U);
   EXPECT_AT(Counters, completed, 0);
   EXPECT_AT(Counters, failed, 8);
@@ -245,7 +247,7 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_op_times_t, last_peer, 4);
   EXPECT_AT(offpath_op_times_t, posted_ns, 8);
   EXPECT_AT(offpath_op_times_t, done_ns, 32);
-  EXPECT_EQ(sizeof(offpath_session_counters_t), 224U);
+  EXPECT_EQ(sizeof(offpath_session_counters_t), 240U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);
   EXPECT_AT(offpath_session_counters_t, service_workers_count, 76);
