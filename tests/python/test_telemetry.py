@@ -13,6 +13,7 @@ from conftest import ROOT, assert_one_line_error, offpath
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.launch import mpis
+from offpath.launch.stats import Cost
 from offpath.telemetry import operations, overview, page, perfetto, prometheus, wires
 from offpath.telemetry.batch_job import BatchJob
 from offpath.trace import parts, record, sites
@@ -155,6 +156,17 @@ def test_wires_are_rates_between_samples(run, tmp_path):
 def test_a_trace_holds_its_recording(trace, run):
     again = perfetto.load(trace)
     assert again == run
+
+
+def test_what_the_run_took_is_in_the_views(run, tmp_path):
+    run.cost = Cost(4_000_000_000, 500_000_000, 30_000_000, 2, 2)
+    perfetto.write(run, tmp_path / "trace.json")
+    again = perfetto.load(tmp_path / "trace.json")
+    assert again.cost == run.cost
+    overview.show(again, Console(width=100, file=(text := io.StringIO())))
+    assert "processor time: 4 s of the ranks, 500 ms of their services; energy: 30 J\n" in text.getvalue()
+    shown = page.page([("run", again)])
+    assert "4.5 s" in shown and "500 ms of it of services" in shown and "30 J" in shown
 
 
 def test_regions_that_the_program_names_are_in_the_views(tmp_path):
@@ -341,6 +353,8 @@ def test_metrics_are_prometheus_text(tmp_path):
         "offloaded_count": 3,
         "wait_ns": 1500,
         "service_cpu_ns": 10**9,
+        "cpu_ns": 2 * 10**9,
+        "energy_uj": 5_000_000,
         "collectives": {"ialltoall": {"offloaded_count": 3, "native_count": 1}},
     }
     prometheus.write([rank], tmp_path / "run.prom", BatchJob("", "ocean"))
@@ -350,6 +364,8 @@ def test_metrics_are_prometheus_text(tmp_path):
     collective = 'collective="ialltoall",job_name="ocean",node="a\\"b",path="host",rank="0"'
     assert f"offpath_collectives_total{{{collective}}} 1.0" in lines
     assert 'offpath_service_cpu_seconds_total{job_name="ocean",node="a\\"b"} 1.0' in lines
+    assert 'offpath_process_cpu_seconds_total{job_name="ocean",node="a\\"b",rank="0"} 2.0' in lines
+    assert 'offpath_energy_joules_total{job_name="ocean",node="a\\"b",rank="0"} 5.0' in lines
     assert [file.name for file in tmp_path.iterdir()] == ["run.prom"]
     names = [line.split()[2] for line in lines if line.startswith("# TYPE")]
     assert len(names) == len(set(names)) > 0

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from offpath.launch.stats import Cost
 from offpath.telemetry.batch_job import BatchJob
 from offpath.trace import sites, user_regions
 from offpath.trace.parts import MESSAGES, ONE_SIDED
@@ -143,6 +144,7 @@ class Run:
     waits: dict[int, list[Wait]]  # by rank
     regions: list[Region] = field(default_factory=list)  # rank by rank, in the order of their begin
     job: BatchJob = field(default_factory=BatchJob)
+    cost: Cost = field(default_factory=Cost)
 
     @property
     def end_ns(self) -> int:

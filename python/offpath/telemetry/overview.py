@@ -139,7 +139,8 @@ def show(run: Run, console: Console, lines: Sequence[dict] = ()) -> None:
         console.print(f"host: {count} {name} ({rounded(size)}): {why}", markup=False, soft_wrap=True)
     if len(stayed) > HOST_ROWS:
         console.print(f"host: {len(stayed) - HOST_ROWS} more kinds of calls", markup=False)
-    for line in [*_late(run), *_memory(lines), *_wire(lines)]:
+    cost = [run.cost.text] if run.cost.text else []
+    for line in [*_late(run), *cost, *_memory(lines), *_wire(lines)]:
         console.print(line, markup=False, soft_wrap=True)
 
 

@@ -8,6 +8,7 @@ from html import escape
 
 from offpath.base.oldest import zip_equal
 from offpath.base.sizes import seconds, size_text
+from offpath.launch.stats import Cost
 from offpath.pages import report
 from offpath.telemetry import overview
 from offpath.telemetry.operations import Run
@@ -130,8 +131,20 @@ def _figures(run: Run) -> str:
             (seconds(sums["hidden"] / ranks), "of communication hidden, per rank"),
             (seconds(sums["lost"] / ranks), "posting and waiting for the DPU, per rank"),
             (share(sums["program"], sums["all"]), "of the time in the program itself"),
+            *_cost(run.cost),
         ]
     )
+
+
+def _cost(cost: Cost) -> list[tuple[str, str]]:
+    """Of all ranks; what is not known is left out."""
+    found = []
+    if cost.ranks_ns:
+        about = f"of processor time, {seconds(cost.services_ns)} of it of services"
+        found.append((seconds(cost.ranks_ns + cost.services_ns), about))
+    if cost.energy_nodes:
+        found.append((f"{cost.energy_uj / 1e6:.4g} J", f"of energy, on {cost.energy_nodes} node(s)"))
+    return found
 
 
 def _split(run: Run) -> str:

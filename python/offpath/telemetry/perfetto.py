@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath.launch.stats import Cost
 from offpath.telemetry import operations
 from offpath.telemetry.batch_job import BatchJob
 from offpath.telemetry.operations import Operation, Run, Wait
@@ -38,6 +39,7 @@ def write(run: Run, file: Path, wires: Samples | None = None) -> None:
             "format": FORMAT,
             "version": VERSION,
             "job": run.job.labels,
+            "cost": run.cost.to_json(),
             "ranks": [rank.lines for rank in run.ranks],
             "sites": [[[site.file, site.offset], site.text] for site in known],
             "frames": [site.to_json() for site in known],
@@ -53,6 +55,7 @@ def load(file: Path) -> Run:
     job = recording.get("job")
     if isinstance(job, dict):
         run.job = BatchJob(str(job.get("job_id", "")), str(job.get("job_name", "")))
+    run.cost = Cost.from_json(recording.get("cost"))
     return run
 
 

@@ -14,6 +14,7 @@ import typer
 
 from offpath.base import console, handover
 from offpath.base.errors import UserError, write_error
+from offpath.launch import stats
 from offpath.telemetry import batch_job
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class Recording:
         try:
             run = operations.join(record.of_parts(parts))
             run.job = job or batch_job.current()
+            run.cost = stats.cost(list(ranks))
         except UserError as error:
             console.fail(str(error))
             return
