@@ -190,6 +190,20 @@ def test_an_interruption_keeps_what_was_measured(ending, capsys):
     assert_self_contained(BENCHMARK.html(result))
 
 
+def test_what_offloading_takes_and_saves_is_said(monkeypatch, capsys):
+    monkeypatch.setattr(console, "out", Console(width=80, highlight=False))
+    series = Series("mpich", "ibcast", (64,), (ALONE, measuring.offpath_peer(None)))
+    for peer, total_ns, cpu_ns in (("host", 5_000_000, 1_000_000), ("offpath", 3_000_000, 2_500_000)):
+        [row] = launch_rows((64,), total_ns, 1)
+        used = {"host_cpu_ns": cpu_ns, "service_cpu_ns": 0 if peer == "host" else 500_000}
+        series.launches[peer].append([row | used])
+    rows = measuring.rows([series], nodes=2)
+    assert [(row["core_more_ns"], row["node_saved_ns"]) for row in rows] == [(0, 0), (2_000_000, 4_000_000)]
+    BENCHMARK.show({"meta": {"mpi_versions": {"mpich": "1"}}, "rows": rows})
+    assert "takes 0.002 core-s more, saves 0.004 node-s" in capsys.readouterr().out
+    assert not list(trust.impossible(rows[1] | {"core_more_ns": -1, "node_saved_ns": -1}))
+
+
 def test_table_fits_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(console, "out", Console(width=80, highlight=False))
     _, result = measured([200e6, 180e6, 160e6, 120e6], sizes=(8, 4 << 20), collectives=("ireduce_scatter_block",))

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field, replace
 from offpath.base import console
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.base.sizes import traded
 from offpath.bench import wire_cost
-from offpath.bench.kit import turns
+from offpath.bench.kit import peers, turns
 from offpath.bench.kit.rows import over_launches
+from offpath.bench.kit.tables import Table
 from offpath.bench.kit.turns import FAILED, Case, Site
 from offpath.lab.plan import parse_rate
 from offpath.launch import stats
@@ -29,6 +31,7 @@ COLLECTIVES = (
     "ireduce_scatter", "ireduce_scatter_block", "iscan", "iexscan",
 )  # fmt: skip
 TIMES = ("t_pure", "t_compute", "t_total")
+CPU_TIMES = ("host_cpu_ns", "agent_cpu_ns", "service_cpu_ns")  # of everybody, for an operation with its computation
 EVERYTHING_HERE: Mapping[str, Place] = {}
 # For the estimate only: starting an MPI job and setting the work; repeats before those that count.
 START_S, WARMUP, LOOPBACK_BITS_PER_S = 2.5, 3, 8e9
@@ -170,7 +173,7 @@ def compare(
     )  # fmt: skip
     seconds = estimate_s(all_series, conditions.runs, conditions.repeats, conditions.bits_per_s)
     meta = comparison.base_meta(kinds) | turns.measure([site], conditions.runs, seconds) | about
-    return {"meta": meta | {"repeats": conditions.repeats}, "rows": rows(all_series)}
+    return {"meta": meta | {"repeats": conditions.repeats}, "rows": rows(all_series, conditions.nodes)}
 
 
 def _launch(series: Series, peer: Peer, repeats: int, elsewhere: Mapping[str, Place], here: Place) -> list[dict]:
@@ -201,18 +204,35 @@ def _launch(series: Series, peer: Peer, repeats: int, elsewhere: Mapping[str, Pl
     return result.output["rows"]
 
 
-def rows(all_series: Sequence[Series]) -> list[dict]:
-    """One for each row of each series and peer that delivered."""
+def rows(all_series: Sequence[Series], nodes: int = 1) -> list[dict]:
+    """One for each row of each series and peer that delivered, with what it takes more and saves beside the first."""
     result = []
     for series in all_series:
         for index in range(len(series.sizes) * series.program.rows_per_size):
-            host_total = None
+            first = None
             for peer, case in zip(series.peers, series.cases):
                 if case.launches:
                     row = dict(case.labels) | _row(series.program, peer, [each[index] for each in case.launches])
-                    host_total = host_total or row["t_total_ns"]
-                    result.append(row | {"speedup": host_total / row["t_total_ns"]})
+                    first = first or row
+                    result.append(row | _against(first, row, nodes))
     return result
+
+
+def _against(first: dict, row: dict, nodes: int) -> dict:
+    faster_ns = first["t_total_ns"] - row["t_total_ns"]
+    core_ns = [sum(each.get(name, 0) for name in CPU_TIMES) for each in (row, first)]
+    return {
+        "speedup": first["t_total_ns"] / row["t_total_ns"],
+        "core_more_ns": core_ns[0] - core_ns[1], "node_saved_ns": faster_ns * nodes,
+    }  # fmt: skip
+
+
+def trade_table(what: str) -> Table:
+    """`what`: cell that says which operation a row is about."""
+    return Table("{mpi:mpi}: processor time and time of nodes, for each operation", [
+        ("", what), ("", lambda row: peers.title(row["peer"])),
+        ("beside the MPI alone", lambda row: traded(row["core_more_ns"], row["node_saved_ns"])),
+    ], keys=2, where=lambda row: row["mode"] == DPU and "core_more_ns" in row)  # fmt: skip
 
 
 def _row(program: Program, peer: Peer, samples: Sequence[dict]) -> dict:

@@ -81,7 +81,8 @@ def impossible(row: dict) -> Iterator[tuple[str, float]]:
         if not isinstance(value, (int, float)) or name in known:
             continue
         part_of_all = name.endswith(("efficiency", "_share")) or name in ("perfect", "slowdown")
-        cost = name.endswith(("_ns", "_s", "_us", "_per_byte"))
+        difference = name.endswith(("_more_ns", "_saved_ns"))
+        cost = name.endswith(("_ns", "_s", "_us", "_per_byte")) and not difference
         if (part_of_all and value > 1) or (cost and value < 0):
             yield name, value
 

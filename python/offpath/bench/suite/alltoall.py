@@ -49,6 +49,7 @@ BENCHMARK = Benchmark(
             ("min-max", "{t_total_min_ns:ms}-{t_total_max_ns:ms}"), ("efficiency", "{efficiency:.3f}"),
             ("gain", "{speedup:.2f} x"), ("host CPU", "{host_cpu_ns:ms}"), ("service CPU", "{service_cpu_ns:ms}"),
         ], keys=2, strong=lambda row: row["mode"] == DPU),
+        measuring.trade_table("{bytes_per_peer:size}"),
     ],
     {
         "alltoall_gain_ratio": lambda rows: [1 / ratio for ratio in _over_host("t_total_ns")(rows)],

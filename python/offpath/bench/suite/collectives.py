@@ -81,6 +81,7 @@ BENCHMARK = Benchmark(
             ("service", "{service_cpu_ns_per_byte:.2f}"),
         ], keys=2, where=lambda row: row["placement"] is not None,
             when=lambda result: any(row["peer"] in peers.FAR_TITLES for row in result["rows"])),
+        measuring.trade_table("{collective} {bytes:size}"),
     ],
     overlap_goals("collectives", "collective") | {
         "collectives_dpu_t_pure_ratio": _t_pure_on_dpus,
