@@ -11,7 +11,7 @@ constexpr double kNothingNs = 1e-6;  // what rounding leaves of a computation
 }
 
 void Core::urgent(double cost_ns, Action done) {
-  urgent_ns_ += cost_ns;
+  spent_ns_ += cost_ns;
   urgent_.push_back({cost_ns, std::move(done)});
   if (!busy_) start_urgent();
 }
@@ -32,6 +32,7 @@ void Core::start_urgent() {
 }
 
 void Core::compute(double cost_ns, Action done) {
+  spent_ns_ += cost_ns;
   advance();
   computing_.push_back({cost_ns, std::move(done)});
   plan();

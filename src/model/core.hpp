@@ -19,7 +19,7 @@ class Core {
   // `done` is called when that much processor time has been spent on it.
   void urgent(double cost_ns, Action done);
   void compute(double cost_ns, Action done);
-  double urgent_ns() const { return urgent_ns_; }  // spent so far, or taken on
+  double spent_ns() const { return spent_ns_; }  // so far, or taken on
 
  private:
   struct Work {
@@ -35,7 +35,7 @@ class Core {
   std::list<Work> computing_;
   bool busy_ = false;
   double since_ns_ = 0;  // computations have been brought up to this time
-  double urgent_ns_ = 0;
+  double spent_ns_ = 0;
   uint64_t version_ = 0;  // of the plan; older ones are void
 };
 

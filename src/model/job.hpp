@@ -46,6 +46,7 @@ struct Outcome {
   std::vector<std::vector<uint32_t>> drawn;     // by rank: sections
   std::vector<std::vector<double>> done_ns;     // by operation and member
   std::vector<double> service_ns;               // by node: processor time of the service
+  double core_ns = 0;                           // processor time of everybody: what is done, no waiting
   double end_ns = 0;
   uint64_t events = 0;
 };

@@ -48,10 +48,9 @@ class Request {
     for (const Operation& operation : job_.operations) {
       paths.push_back(operation.path == policy::Path::dpu ? "dpu" : "host");
     }
-    return json{{"end_ns", outcome->end_ns},   {"act_end_ns", outcome->act_end_ns},
-                {"done_ns", outcome->done_ns}, {"service_ns", outcome->service_ns},
-                {"events", outcome->events},   {"paths", paths},
-                {"drawn", outcome->drawn}};
+    return json{{"end_ns", outcome->end_ns},         {"act_end_ns", outcome->act_end_ns}, {"done_ns", outcome->done_ns},
+                {"service_ns", outcome->service_ns}, {"events", outcome->events},         {"paths", paths},
+                {"drawn", outcome->drawn},           {"core_ns", outcome->core_ns}};
   }
 
   Result<json> priced() {

@@ -6,7 +6,7 @@
 //    "operations": [{"kind", "bytes", "path": "host"|"dpu"|"policy", "algorithm", "root", "members", "sent_bytes"}],
 //    "ranks": [[["compute", ns], ["post", op...], ["wait", op...], ["sync"], ["test", ns], ["idle", ns], ["draw",
 //    queue]]] | "program": [...] of every rank, "sections": [[acts]...], "queues": [[sections in order]...]}
-//      -> {"end_ns", "act_end_ns", "drawn", "done_ns", "paths", "service_ns", "events"}
+//      -> {"end_ns", "act_end_ns", "drawn", "done_ns", "paths", "service_ns", "events", "core_ns"}
 //   {"do": "price", "machine", "ppn", "nodes": [n...], "operations": [...]}
 //      -> {"prices": [[{"total_ns", "wire_ns", "agent_ns", "hops_ns", "hops", "hides"} by operation] by n]}
 //

@@ -279,6 +279,7 @@ class Simulation {
       for (const Member& member : members) done.push_back(member.done_ns);
     }
     for (uint32_t node = 0; node < job_.nodes; ++node) result.service_ns.push_back(services_.spent_ns(node));
+    for (const auto& core : cores_) result.core_ns += core->spent_ns();
     for (const auto& ends : result.act_end_ns) {
       if (!ends.empty()) result.end_ns = std::max(result.end_ns, ends.back());
     }

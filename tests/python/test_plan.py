@@ -59,6 +59,24 @@ def test_offloading_hides_what_the_host_waits_for(good):
     assert prediction.limit <= prediction.dpu < prediction.host
 
 
+def test_what_offloading_takes_and_saves(good, capsys):
+    """Waits are no processor time. More cores, which do the same work sooner, take no more."""
+    found = profile.load(good)
+    start = machine.default()
+    here = predict.predict(found, start, found.node_of)
+    assert here.node_saved == pytest.approx(2 * (here.recorded - here.offloaded)) and here.node_saved > 0
+    assert 0 < here.core_more < here.offloaded
+    more = {}
+    for cores in (1, 8):
+        changed = machine.changed(start, dpu_cores=cores)
+        more[cores] = predict.predict(found, changed, found.node_of, dpu_cores=cores).core_more
+    assert more[8] == pytest.approx(more[1], rel=0.1)
+    predict.show(here, predict.calls_of(found))
+    assert f"price      takes {here.core_more / 1e9:.3g} core-s more, saves" in capsys.readouterr().out
+    said = predict.to_json(here, predict.calls_of(found))
+    assert (said["core_more_ns"], said["node_saved_ns"]) == (round(here.core_more), round(here.node_saved))
+
+
 def test_the_mpis_own_thread_is_a_choice_where_it_hides_as_much(good, tmp_path):
     """Of what Open MPI's was measured to hide over TCP; no other MPI, no other collective, not within a node."""
     answer = offpath("plan", str(good))

@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from offpath.base import console, files
 from offpath.base.errors import UserError
+from offpath.base.sizes import traded
 from offpath.base.tables import Table
 from offpath.launch import progress
 from offpath.launch.mpis import TITLES
@@ -34,10 +35,16 @@ class Prediction:
     dpu: float
     limit: float
     sites: dict  # place: (host ns, dpu ns, offloaded)
+    core_more: float  # processor time of ranks and services that offloading takes, without waits
+    nodes: int
 
     @property
     def offloaded(self) -> float:
         return self.recorded * self.dpu / self.host
+
+    @property
+    def node_saved(self) -> float:
+        return (self.recorded - self.offloaded) * self.nodes
 
     @property
     def error(self) -> float:
@@ -60,8 +67,10 @@ def verdict_of(gain: float) -> str:
 
 
 def predict(
-    found: profile.Profile, machine: dict, node_of: list[int], path: str = model.POLICY, policy: tuple[str, ...] = ()
+    found: profile.Profile, machine: dict, node_of: list[int], path: str = model.POLICY, policy: tuple[str, ...] = (),
+    dpu_cores: int = 1,
 ) -> Prediction:
+    """`dpu_cores`: that the service's speed in `machine` is of (machine.changed)."""
     scenario = replay.scenario(found)
     host = scenario.run(machine, node_of, model.HOST)
     dpu = scenario.run(machine, node_of, path, policy)
@@ -69,7 +78,9 @@ def predict(
     places = {
         place: (host.sites[place], dpu.sites.get(place, 0.0), dpu.offloaded.get(place, False)) for place in host.sites
     }
-    return Prediction(found.end_ns, host.total, dpu.total, limit, places)
+    core_more = dpu.cores + (dpu_cores - 1) * dpu.services - host.cores
+    core_more *= found.end_ns / host.total
+    return Prediction(found.end_ns, host.total, dpu.total, limit, places, core_more, max(node_of) + 1)
 
 
 def node_map(found: profile.Profile, nodes: int | None, ppn: int | None) -> list[int]:
@@ -143,7 +154,7 @@ def replay_command(
             "no --machine: the figures are those of a plain server with a 1 Gbit/s link. Run: offpath calibrate"
         )
     where, rows = node_map(found, nodes, ppn), (policy,) if policy else ()
-    prediction = predict(found, machine, where, policy=rows)
+    prediction = predict(found, machine, where, policy=rows, dpu_cores=max(1, dpu_cores or 1))
     compressed = {
         f"{codec}={ratio:g}": predict(found, compressing.changed(machine, codec, ratio), where, policy=rows)
         for codec, ratio in codecs
@@ -191,7 +202,8 @@ def to_json(prediction: Prediction, calls: dict) -> dict:
         "recorded_ns": round(prediction.recorded), "model_host_ns": round(prediction.host),
         "model_offloaded_ns": round(prediction.dpu), "offloaded_ns": round(prediction.offloaded),
         "limit_ns": round(prediction.limit * prediction.recorded / prediction.host), "gain": prediction.gain,
-        "error": prediction.error, "verdict": prediction.verdict, "sites": rows,
+        "error": prediction.error, "verdict": prediction.verdict, "core_more_ns": round(prediction.core_more),
+        "node_saved_ns": round(prediction.node_saved), "sites": rows,
     }  # fmt: skip
 
 
@@ -218,6 +230,7 @@ def show(prediction: Prediction, calls: dict) -> None:
         else ", but within the error"
     )
     console.out.print(f"verdict    {prediction.verdict}: {prediction.gain:+.1%}{sure}")
+    console.out.print(f"price      {traded(prediction.core_more, prediction.node_saved)} (waits left out)")
     gaining = [place for place, (host, dpu, off) in _by_time(prediction) if off and host - dpu > WORTH * host]
     if gaining and prediction.gain > WORTH:
         helped = ", ".join(" at ".join(calls[place]) for place in gaining[:5])

@@ -24,6 +24,8 @@ class Times:
     """Of one path, in ns."""
 
     total: float
+    cores: float  # processor time of everybody, without waits
+    services: float  # of it, that of the services
     sites: dict  # (file, offset): all ranks' time in those calls together
     offloaded: dict  # call site: whether its operations went to the DPU
 
@@ -54,7 +56,7 @@ class Scenario:
         offloaded: dict = {}
         for place, chosen in zip_equal(self.site_of_operation, answer["paths"]):
             offloaded[place] = offloaded.get(place, False) or chosen == model.DPU
-        return Times(answer["end_ns"], sites, offloaded)
+        return Times(answer["end_ns"], answer["core_ns"], sum(answer["service_ns"]), sites, offloaded)
 
     def limit(self, machine: dict, node_of: Sequence[int]) -> float:
         """No offload beats it: everything on a DPU that costs nothing, on the same wires."""

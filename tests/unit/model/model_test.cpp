@@ -140,6 +140,29 @@ TEST(Model, AlltoallsThatFollowEachOtherKeepTheLinksBusyAndAreTheSameEachTime) {
   EXPECT_NEAR(first->end_ns, wire, 0.06 * wire);
   EXPECT_EQ(first->act_end_ns, second->act_end_ns);
   EXPECT_EQ(first->service_ns, second->service_ns);
+  EXPECT_EQ(first->core_ns, second->core_ns);
+}
+
+// Waiting is no work: what is computed, what communication costs each core, and nothing for a rank that is early.
+TEST(Model, ProcessorTimeIsWhatIsDone) {
+  Machine m;
+  m.service.own_cores = true;
+  for (const Path path : {Path::host, Path::dpu}) {
+    Job job = job_of(m, 2);
+    job.operations.push_back(operation_of(job, Collective::ialltoall, 1 << 20, path));
+    job.ranks = {{{Act::Kind::compute, 5e6, {}}}, {}};
+    for (auto& acts : job.ranks) {
+      acts.push_back({Act::Kind::post, 0, {0}});
+      acts.push_back({Act::Kind::wait, 0, {0}});
+    }
+    const auto outcome = simulate(job);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().text();
+    double service_ns = 0;
+    for (const double each : outcome->service_ns) service_ns += each;
+    EXPECT_EQ(service_ns > 0, path == Path::dpu);
+    EXPECT_GT(outcome->core_ns, 5e6 + service_ns);
+    EXPECT_LT(outcome->core_ns, outcome->end_ns) << "two ranks waited for most of it";
+  }
 }
 
 // Four sections of 1 ms, and a rank that has 2 ms of its own to do first.
