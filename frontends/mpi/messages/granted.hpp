@@ -21,6 +21,7 @@ class Granted {
     RingReleaser released = {};
     uint64_t used = 0;                  // so much of it, from its beginning, has held payloads
     std::optional<uint64_t> left = {};  // by its sender: the position
+    bool stays = false;                 // something may still be written there
   };
 
   // What each of so many senders is granted before it asks, of all that can be: half of that is for them, and a quarter for one at
@@ -29,6 +30,12 @@ class Granted {
   static constexpr uint64_t early_bytes(uint64_t all, uint64_t senders, uint64_t shortest) {
     const uint64_t bytes = std::min(all / 2 / std::max<uint64_t>(senders, 1), all / 4);
     return bytes < least_early_bytes(shortest) ? 0 : bytes;
+  }
+
+  // What whoever wishes can be granted, so that room for one small region is left, as whole pages.
+  static constexpr uint64_t free_bytes(uint64_t left, uint64_t small) {
+    constexpr uint64_t kPage = 4096;
+    return left - std::min(left, (small + kPage - 1) / kPage * kPage);
   }
 
   uint64_t next() const { return newest_ + 1; }
@@ -54,11 +61,11 @@ class Granted {
     return number == newest_ || (number + 1 == newest_ && newest()->used == 0);
   }
 
-  // `word`: as RingWord, 0: none yet. It is of the one before the newest, as before that is said nobody gets another.
+  // `word`: as RingWord, or 0. It is of the one before the newest, as before that is said nobody gets another.
   void note_left(uint64_t word) {
     Region* const region = newest_ > past_ + 1 ? find(newest_ - 1) : nullptr;
-    if (region == nullptr || word == 0 || !RingWord::is_of(word, newest_ - 1)) return;
-    if (!region->left) region->left = RingWord::position_of(word);
+    if (region == nullptr || !RingWord::is_of(word, newest_ - 1)) return;
+    if (!region->left) region->left = RingWord::position_of(word, region->released.taken());
   }
   // The sender has heard of the newest one.
   bool is_heard() const {
@@ -69,8 +76,9 @@ class Granted {
   // One in which nothing lies, and nothing will. It is no longer known.
   std::optional<Region> take_over() {
     for (auto one = regions_.begin(); one != regions_.end(); ++one) {
-      if (one->first <= past_ || one->second.left != one->second.released.taken()) continue;
-      const Region over = one->second;
+      const Region& region = one->second;
+      if (one->first <= past_ || region.stays || region.left != region.released.taken()) continue;
+      const Region over = region;
       regions_.erase(one);
       return over;
     }

@@ -193,12 +193,12 @@ void Office::take_grant(int from, Outgoing& out) {
   if (number <= out.region) return;
   const uint64_t address = load(entry.grant.address), bytes = load(entry.grant.bytes);
   if (load(entry.grant.check) != Grant::check_of(number, address, bytes)) return;  // it is being written
-  const bool had_one = out.ring.bytes() > 0;
-  const uint64_t left = RingWord::of(out.region, out.ring.head());
+  // Until that is said nobody grants another one.
+  const uint64_t left = left_word(number, out.region, out.ring);
+  if (number > 1 && put(from, offsetof(Entry, left), &left, sizeof(left)) != OFFPATH_OK) return;
   out.region = number;
   out.address = address;
   out.ring = RingAllocator(bytes);
-  if (had_one) put(from, offsetof(Entry, left), &left, sizeof(left));
 }
 
 void Office::wish(int to, Outgoing& out, uint64_t bytes) {
@@ -218,7 +218,7 @@ std::optional<Office::Sending> Office::start(int to, bool synchronous, const off
   if (number > kSynchronous) return std::nullopt;
   const uint64_t taken = __atomic_load_n(&table_.load()[to].taken, __ATOMIC_ACQUIRE);
   const bool of_this = RingWord::is_of(taken, out.region);  // else nothing was taken out of it yet
-  const uint64_t position = of_this ? RingWord::position_of(taken) : 0;
+  const uint64_t position = of_this ? RingWord::position_of(taken, out.ring.tail()) : 0;
   const auto stretch = out.ring.allocate(send.bytes, position);
   if (!stretch) {
     wish(to, out, out.ring.wanted(send.bytes, position));

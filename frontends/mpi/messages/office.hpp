@@ -85,7 +85,8 @@ class Office {
   // Whether that rank of MPI_COMM_WORLD sends any here.
   bool may_send_tickets(int from) const;
   // Where the payload of a ticket lies, or will; nullptr: the ticket names what was not granted.
-  std::byte* find(const Ticket& ticket);
+  // `again`: it is sent another time, while a service may still write the first one.
+  std::byte* find(const Ticket& ticket, bool again = false);
   static bool arrived(const Ticket& ticket, const std::byte* payload);
   // It came natively.
   static void note_arrival(const Ticket& ticket, std::byte* payload);

@@ -28,7 +28,7 @@ bool Office::may_send_tickets(int from) const {
   return job.node_of(from) == job.node_of(job.rank()) ? near_ : far_;
 }
 
-std::byte* Office::find(const Ticket& ticket) {
+std::byte* Office::find(const Ticket& ticket, bool again) {
   std::lock_guard lock(mutex_);
   const auto in = incoming_.find(static_cast<int>(ticket.sender));
   Granted::Region* const region = in == incoming_.end() ? nullptr : in->second.granted.find(ticket.region);
@@ -37,6 +37,7 @@ std::byte* Office::find(const Ticket& ticket) {
   const uint64_t used = std::max(region->used, ticket.offset + ticket.bytes + kSignalBytes);
   used_bytes_ += used - std::exchange(region->used, used);
   most_used_bytes_ = std::max(used_bytes_, most_used_bytes_.load(std::memory_order_relaxed));
+  region->stays |= again;
   return region->memory + ticket.offset;
 }
 
@@ -115,17 +116,18 @@ void Office::consider(int from) {
   Incoming& in = incoming_[from];
   gather(from, in);
   if (!in.granted.is_heard()) return;
-  const uint64_t needed = ring_bytes(wish), left = pool_.left();
+  // With one in reserve, as what was used is only given back when there is another one for it.
+  const uint64_t small = ring_bytes(least_bytes_);
+  const uint64_t needed = ring_bytes(wish), left = Granted::free_bytes(pool_.left(), small);
   const Granted::Region* const newest = in.granted.newest();
   const uint64_t has = newest == nullptr ? 0 : newest->bytes;
   if (needed <= has || (in.refused != 0 && wish >= in.refused)) return;
   const uint64_t wanted = std::max(kMessagesOfARegion * needed, kLeastRegion);
-  if (grant(from, in, std::min(wanted, std::max(left / 2, needed)))) return;  // others will come
+  if (needed <= left && grant(from, in, std::min(wanted, std::max(left / 2, needed)))) return;  // others will come
   // There would be room if it gave back what it has: for a small one, until that is over.
-  const uint64_t small = ring_bytes(least_bytes_);
   if (needed <= left + has && has > small && grant(from, in, small)) return;
   in.refused = wish;
-  if (has < early_bytes_) grant(from, in, early_bytes_);
+  if (has < early_bytes_ && early_bytes_ <= left) grant(from, in, early_bytes_);
 }
 
 // Nobody leaves before all know of what they have from the beginning.

@@ -93,7 +93,7 @@ void Resending::take(int from, const Word& word) {
 Resending::Word Resending::answer_to(const Ticket& ticket, int from) {
   const bool is_own = ticket.sender == static_cast<uint64_t>(from) && ticket.bytes <= Office::kMostBytes;
   if (is_own && office.was_taken(ticket)) return {.said = Said::here, .ticket = ticket};
-  std::byte* const payload = is_own ? office.find(ticket) : nullptr;
+  std::byte* const payload = is_own ? office.find(ticket, true) : nullptr;
   if (payload == nullptr) return {.said = Said::refused, .ticket = ticket};
   if (Office::arrived(ticket, payload)) return {.said = Said::here, .ticket = ticket};
   const int tag = kFirstPayloadTag + static_cast<int>(wanted_++ % kPayloadTags);

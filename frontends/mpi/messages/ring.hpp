@@ -4,6 +4,7 @@
 // touched as is under way at a time. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -18,13 +19,21 @@ constexpr uint64_t ring_bytes(uint64_t payload) {
   return (payload + kSignalBytes + kRingUnit - 1) / kRingUnit * kRingUnit;
 }
 
-// Where the ring of a region is, in 8 bytes: of its number the last bits, as only the newest ones are spoken of.
-struct RingWord {
+// Where the ring of a region is, in 8 bytes: of its number and the position what is left by a division, as only the newest
+// ones are spoken of. Never 0, which stands for no word.
+class RingWord {
+ public:
   static constexpr unsigned kPositionBits = 48;
   static constexpr uint64_t kPositions = uint64_t{1} << kPositionBits;
-  static constexpr uint64_t of(uint64_t region, uint64_t position) { return region << kPositionBits | position; }
-  static constexpr bool is_of(uint64_t word, uint64_t region) { return (word ^ region << kPositionBits) < kPositions; }
-  static constexpr uint64_t position_of(uint64_t word) { return word % kPositions; }
+  static constexpr uint64_t of(uint64_t region, uint64_t position) {
+    return number_of(region) << kPositionBits | position % kPositions;
+  }
+  static constexpr bool is_of(uint64_t word, uint64_t region) { return word >> kPositionBits == number_of(region); }
+  // The first one from `least` on that it can mean.
+  static constexpr uint64_t position_of(uint64_t word, uint64_t least) { return least + (word - least) % kPositions; }
+
+ private:
+  static constexpr uint64_t number_of(uint64_t region) { return 1 + region % (UINT64_MAX >> kPositionBits); }
 };
 
 // The sender's.
@@ -34,6 +43,8 @@ class RingAllocator {
   uint64_t bytes() const { return bytes_; }
   // Up to there it is allocated.
   uint64_t head() const { return head_; }
+  // Nothing before that is under way.
+  uint64_t tail() const { return head_ - std::min(head_, bytes_); }
 
   struct Stretch {
     uint64_t begin, end;  // positions, with what is left out before the payload
@@ -69,6 +80,12 @@ class RingAllocator {
   uint64_t head_ = 0;
   uint64_t origin_ = 0;  // the position of the ring's beginning, or of a turn later
 };
+
+// What a sender says when it goes on to another region than it has `had`: where it has left the one before that. Of one that it
+// never heard of it has used nothing.
+constexpr uint64_t left_word(uint64_t next, uint64_t had, const RingAllocator& ring) {
+  return RingWord::of(next - 1, next - 1 == had ? ring.head() : 0);
+}
 
 // The receiver's: payloads are taken out in any order.
 class RingReleaser {

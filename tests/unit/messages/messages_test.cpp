@@ -119,6 +119,34 @@ TEST(Ring, AnEmptyOneBeginsAnew) {
       << "positions count what was sent, and no more";
 }
 
+// A stream of 10 GB/s without a second's rest has as many bytes in eight hours.
+TEST(Ring, PositionsNeedNotFitIntoAWord) {
+  constexpr uint64_t kPayload = (uint64_t{1} << 40) - kSignalBytes;
+  RingAllocator sender(uint64_t{1} << 41);
+  RingReleaser receiver;
+  uint64_t taken = RingWord::of(3, 0);
+  for (int round = 0; round < 1000; ++round) {
+    ASSERT_TRUE(RingWord::is_of(taken, 3)) << round;
+    const auto stretch = sender.allocate(kPayload, RingWord::position_of(taken, sender.tail()));
+    ASSERT_TRUE(stretch) << round;
+    if (round % 2 == 0) continue;  // two are under way
+    receiver.release(stretch->begin, stretch->end);
+    receiver.release(stretch->begin - ring_bytes(kPayload), stretch->begin);
+    taken = RingWord::of(3, receiver.taken());
+  }
+  ASSERT_GT(sender.head(), RingWord::kPositions);
+  ASSERT_TRUE(sender.allocate(kPayload, receiver.taken()));
+  Granted granted;
+  granted.add(nullptr, sender.bytes());
+  granted.find(1)->released = receiver;
+  granted.add(nullptr, 4096);
+  granted.note_left(left_word(2, 1, sender));
+  EXPECT_TRUE(granted.is_heard());
+  EXPECT_FALSE(granted.take_over()) << "the last one was not taken out";
+  granted.find(1)->released.release(receiver.taken(), sender.head());
+  EXPECT_TRUE(granted.take_over());
+}
+
 TEST(Ring, WhatIsTooLongOrNonsenseIsRefused) {
   RingAllocator none;
   EXPECT_FALSE(none.allocate(1, 0));
@@ -231,6 +259,33 @@ TEST(Granted, NumbersNeedNotFitIntoAWord) {
     ASSERT_TRUE(RingWord::is_of(RingWord::of(number, 64), number));
     ASSERT_FALSE(RingWord::is_of(RingWord::of(number, 64), number + 1));
   }
+}
+
+// It uses the newest it has heard of, and may so leave one that it never had.
+TEST(Granted, WhatItsSenderNeverHeardOfIsOver) {
+  Granted granted;
+  granted.add(kMemory, 4096);
+  granted.add(kMemory, 4096);
+  EXPECT_FALSE(granted.is_heard());
+  granted.note_left(left_word(2, 0, RingAllocator()));
+  EXPECT_TRUE(granted.is_heard());
+  EXPECT_TRUE(granted.take_over());
+}
+
+TEST(Granted, NobodyElseGetsWhereSomethingMayStillBeWritten) {
+  Granted granted;
+  granted.add(kMemory, 4096);
+  granted.find(1)->stays = true;
+  granted.add(kMemory, 4096);
+  granted.note_left(RingWord::of(1, 0));
+  EXPECT_TRUE(granted.is_heard());
+  EXPECT_FALSE(granted.take_over());
+}
+
+TEST(Granted, WhoWishesLeavesRoomForASmallOne) {
+  EXPECT_EQ(Granted::free_bytes(1 << 20, 4096), (1u << 20) - 4096);
+  EXPECT_EQ(Granted::free_bytes(1 << 20, 4097), (1u << 20) - 8192);
+  EXPECT_EQ(Granted::free_bytes(4096, 4097), 0u);
 }
 
 // What lies in regions of a window before stays there.
