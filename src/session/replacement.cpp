@@ -24,6 +24,8 @@ using base::Status;
 
 namespace {
 
+constexpr int kEndingMs = 1000;
+
 // As the launcher has it; else where this program lies.
 std::string own_program() {
   std::string chosen = Environment::text("OFFPATH_SERVICE_PATH");
@@ -33,19 +35,27 @@ std::string own_program() {
   return length <= 0 ? "" : std::string(path, static_cast<size_t>(length));
 }
 
+// Its socket closes a little before it has ended.
+Status why_not(const Fd& process, const Status& status) {
+  pollfd wait{process.get(), POLLIN, 0};
+  if (poll(&wait, 1, kEndingMs) == 0) return status;
+  return Status::error(OFFPATH_ERR_NO_SERVICE, "it ends as soon as it is started");
+}
+
 // As one who watches: every service answers that at once, and begins nothing.
 Result<int32_t> greet(const std::string& path, const Fd& process, int timeout_ms) {
   const auto socket = connect_to(path, timeout_ms);
-  if (!socket.ok()) return socket.status();
+  if (!socket.ok()) return why_not(process, socket.status());
   AttachRequest request{};
   request.version = kLinkVersion;
   request.kind = static_cast<uint32_t>(RequestKind::observe);
-  if (const Status status = send_message(socket->get(), &request, sizeof(request)); !status.ok()) return status;
+  if (const Status status = send_message(socket->get(), &request, sizeof(request)); !status.ok())
+    return why_not(process, status);
   pollfd waits[2] = {{socket->get(), POLLIN, 0}, {process.get(), POLLIN, 0}};
   if (poll(waits, 2, timeout_ms) == 0) return Status::error(OFFPATH_ERR_NO_SERVICE, "it does not answer");
   AttachReply reply{};
   const Status answered = receive_message(socket->get(), &reply, sizeof(reply), 0).status();
-  if (!answered.ok()) return Status::error(OFFPATH_ERR_NO_SERVICE, "it ends as soon as it is started");
+  if (!answered.ok()) return why_not(process, answered);
   reply.text[sizeof(reply.text) - 1] = '\0';
   if (reply.status != OFFPATH_OK) return Status::error(base::known_code(reply.status), "%s", reply.text);
   if (reply.version != kLinkVersion) {
