@@ -31,12 +31,12 @@ class Charges {
   bool is_due(uint64_t now_ns) const { return now_ns - looked_ns_ >= kEveryNs; }
   // What each client is to be charged now. Less than a millisecond of processor time waits for more.
   Share take(uint64_t now_ns, const Spent& spent);
-  // Until the machine's counters are to be looked at; -1: there are none.
-  int timeout_ms() const { return meter_.works() ? kMeterMs : -1; }
+  // So long a worker with nothing else to do may sleep until it looks at the machine's counters; -1: there are none.
+  int timeout_ms() const { return meter_.works() ? kIdleMs : -1; }
 
  private:
   static constexpr uint64_t kEveryNs = 10'000'000, kLeastNs = 1'000'000;
-  static constexpr int kMeterMs = 100;
+  static constexpr int kMeterMs = 100, kIdleMs = 1000;
 
   base::EnergyMeter meter_;
   Spent before_{};
