@@ -250,7 +250,7 @@ def report_statistics(s):
     counted = {row["name"] for row in words.rows("counters") if row["line"] == "reported"}
     keys = counted | {"rank", "size", "node", "mpi", "enabled", "reason", "offloaded_count", "native_count",
                       "offloaded_bytes", "completed_count", "failed_count", "moved", "saved_ns", "starved_ns",
-                      "wait_ns", "post_ns", "run_ns", "collectives", "windows", "why", "passed", "learned",
+                      "cpu_ns", "wait_ns", "post_ns", "run_ns", "collectives", "windows", "why", "passed", "learned",
                       "messages", "files", "seen", "native_bytes_most"}
     check(other.status == 0 and len(lines) == 4 and {line["rank"] for line in lines} == {0, 1, 2, 3}, str(other))
     for line in lines:
