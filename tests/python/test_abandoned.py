@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What runs that were killed have left in working directories: the next run, or service, on that node removes it."""
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -14,7 +15,7 @@ from conftest import LIMIT_S, ROOT, eventually, offpath
 from offpath.base import abandoned, handover
 from offpath.base.paths import paths
 
-ATTACH = "from offpath.api.session import attach; attach(bytes(32))"
+ATTACH = "from offpath.api.session import attach; session = attach(bytes(32)); print(flush=True); input()"
 
 
 @pytest.fixture
@@ -26,36 +27,45 @@ def runtime(monkeypatch):
         yield folder
 
 
-def by_a_run(folder: Path) -> None:
+def by_a_run(folder: Path, _=None) -> None:
     folder.mkdir()
     assert offpath("run", "--", "true", cwd=folder).returncode == 0
     assert not list(folder.iterdir())
 
 
-def by_a_service(folder: Path) -> None:
-    attach({"OFFPATH_SERVICE_SHARE": "1"})
+def by_a_service(folder: Path, over: contextlib.ExitStack) -> None:
+    over.enter_context(attached({"OFFPATH_SERVICE_SHARE": "1"}))
 
 
-def by_an_agent(folder: Path) -> None:
+def by_an_agent(folder: Path, over: contextlib.ExitStack) -> None:
     others = f"{os.environ['OFFPATH_RUNTIME_DIR']}-dpu"
-    attach({"OFFPATH_DPU": f"exec:env OFFPATH_RUNTIME_DIR={others} {paths().service} --for-agents"})
+    command = f"exec:env OFFPATH_RUNTIME_DIR={others} {paths().service} --for-agents"
+    over.enter_context(attached({"OFFPATH_DPU": command}))
 
 
-def by_a_dpus_service(folder: Path) -> None:
+def by_a_dpus_service(folder: Path, _) -> None:
     result = subprocess.run([str(paths().service), "--for-agents"], input=bytes(32), capture_output=True)
     assert result.returncode == 0, result.stderr
 
 
-def attach(variables):
+@contextlib.contextmanager
+def attached(variables):
+    """A service that nobody uses any more may end before its thread that removes these folders has begun."""
     if not paths().service.exists() or not (paths().lib / "liboffpath.so").exists():
         pytest.skip("not built")
-    subprocess.run([sys.executable, "-c", ATTACH], env=os.environ | variables, check=True, timeout=LIMIT_S)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    client = subprocess.Popen([sys.executable, "-c", ATTACH], env=os.environ | variables, **pipes)
+    assert client.stdout.readline() == "\n"
+    yield
+    client.communicate("\n", timeout=LIMIT_S)
+    assert client.returncode == 0
 
 
 @pytest.fixture(params=[by_a_run, by_a_service, by_an_agent, by_a_dpus_service], ids=lambda by: by.__name__)
 def use(request, tmp_path):
-    """Something of ours is used on this node, far from where the dead run was."""
-    return lambda: request.param(tmp_path / "elsewhere")
+    """Something of ours is used on this node, far from where the dead run was, until the test is over."""
+    with contextlib.ExitStack() as over:
+        yield lambda: request.param(tmp_path / "elsewhere", over)
 
 
 @pytest.fixture
@@ -81,8 +91,8 @@ def test_what_a_killed_run_has_left_is_removed_and_nothing_of_one_that_goes_on(r
     (left / "deeper" / "file").touch()
     runs[0].kill()  # by hand: its program goes on
     runs[0].wait()
-    # A service does that in a thread, and may end before: then the next one goes on with it.
-    eventually(lambda: use() or not list(one.iterdir()))
+    use()
+    eventually(lambda: not list(one.iterdir()))
     eventually(lambda: len(list(runtime.glob("*.run"))) == 1)
     assert len(list(other.iterdir())) == 1
     runs[1].kill()
@@ -138,7 +148,8 @@ def test_what_is_nobodys_or_not_known_to_be_dead_stays(runtime, tmp_path, use):
     record("dead", f"{own}\n{dead}\n")
     with open(stays[1]) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        eventually(lambda: use() or (not dead.exists() and not any(file.exists() for file in goes)))
+        use()
+        eventually(lambda: not dead.exists() and not any(file.exists() for file in goes))
         assert all(file.exists() for file in stays) and all(folder.is_dir() for folder in kept)
         assert link.is_symlink()
 
