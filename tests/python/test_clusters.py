@@ -36,6 +36,7 @@ def test_facts_of_a_node(tmp_path):
     [facts] = allocation.facts_of(f"srun: hello\n[0] {said}offpath-node broken\n")
     assert facts["missing"] == [str(gone)] and facts["measured"] == {"speed": 3} and facts["rank"] == 0
     assert facts["node"] == os.uname().nodename and facts["cores"] == os.cpu_count()
+    assert "version" not in facts  # nothing is tried unless it is asked for
     said = subprocess.run(command, capture_output=True, text=True, env={"PMI_RANK": "1"}, check=True).stdout
     assert "measured" not in allocation.facts_of(said)[0]
 

@@ -87,7 +87,7 @@ def _rows(launchers: list[Launcher]) -> Iterator[Row]:
     """Of the nodes once: every MPI's launcher starts ranks on the same ones."""
     for number, chosen in enumerate(launchers):
         command = chosen.command(2, 1)
-        facts = allocation.look(chosen, command)
+        facts = allocation.look(chosen, command, tried=True)
         if len(facts) < 2:
             raise UserError(f"{shlex.join(command)} starts one rank (it has nobody to talk to). Ask for two or more.")
         if number == 0:

@@ -160,10 +160,11 @@ def place(chosen: Launcher, nodes: int = 2, ppn: int = 1, measure: Sequence[str]
     return where
 
 
-def look(chosen: Launcher, command: Sequence[str], measure: Sequence[str] = ()) -> list[dict]:
-    """What the ranks say of their nodes, the first rank first. Raises UserError where nothing was started."""
+def look(chosen: Launcher, command: Sequence[str], measure: Sequence[str] = (), tried: bool = False) -> list[dict]:
+    """What the ranks say of their nodes, the first rank first. `tried`: also what can be done there. Raises UserError
+    where nothing was started."""
     needed = [paths().require_service(), paths().require_preload_library(), paths().backend_library(chosen.mpi)]
-    probe = [sys.executable, str(node_facts_file()), *measure, "--", *map(str, needed)]
+    probe = [sys.executable, str(node_facts_file()), *(["--try"] if tried else measure), "--", *map(str, needed)]
     result = _run(chosen.mpi, [*command, *probe], {}, comparison.RUN_TIMEOUT_S)
     result.raise_if_interrupted()
     facts = facts_of(result.stdout or "")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Run by every rank on the nodes of a job, by path: which node it is on, and what that node is like. One line of JSON.
 
-It imports nothing of Offpath: whether that is there is what it finds out. node_facts.py [MEASURE] -- FILE...: the FILEs
-are looked for, the service first; rank 0 runs MEASURE, a program that prints JSON, and puts that into its line.
+It imports nothing of Offpath: whether that is there is what it finds out. node_facts.py [MEASURE|--try] -- FILE...: the
+FILEs are looked for, the service first; rank 0 runs MEASURE, a program that prints JSON, and puts that into its line.
+--try: it also tries what Offpath needs there (offpath selftest).
 """
 
 import ctypes
@@ -153,21 +154,28 @@ def content(names):
     return total.hexdigest()[:12]
 
 
+def tried(files):
+    return {
+        "quota": quota(), "version": version(files[0]), "content": content(files), "time_s": time.time(),
+        "clock": said("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "not_read": is_read(), "ptrace_scope": said("/proc/sys/kernel/yama/ptrace_scope"), "not_shared": shared(),
+        "shm_bytes": free_shm(), "runtime": runtime(), "rdma": rdma(),
+        "locked_bytes": limit(resource.RLIMIT_MEMLOCK), "open_files": limit(resource.RLIMIT_NOFILE),
+    }  # fmt: skip
+
+
 def main():
     place = sys.argv.index("--")
     files = sys.argv[place + 1 :]
     rank = next((int(os.environ[name]) for name in RANKS if os.environ.get(name, "").isdigit()), None)
     facts = {
         "rank": rank, "node": platform.node(), "arch": platform.machine(), "processor": processor(),
-        "cores": os.cpu_count(), "allowed": sorted(os.sched_getaffinity(0)), "quota": quota(),
+        "cores": os.cpu_count(), "allowed": sorted(os.sched_getaffinity(0)),
         "missing": [name for name in files if not os.access(name, os.R_OK)],
-        "version": version(files[0]) if files else None, "content": content(files), "time_s": time.time(),
-        "clock": said("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "not_read": is_read(), "ptrace_scope": said("/proc/sys/kernel/yama/ptrace_scope"), "not_shared": shared(),
-        "shm_bytes": free_shm(), "runtime": runtime(), "rdma": rdma(),
-        "locked_bytes": limit(resource.RLIMIT_MEMLOCK), "open_files": limit(resource.RLIMIT_NOFILE),
     }  # fmt: skip
-    if rank == 0 and place > 1:
+    if sys.argv[1:place] == ["--try"]:
+        facts.update(tried(files))
+    elif rank == 0 and place > 1:
         done = subprocess.run(sys.argv[1:place], capture_output=True)
         facts["measured"] = json.loads(done.stdout) if done.returncode == 0 else None
     sys.stdout.write(START + json.dumps(facts) + "\n")  # in one piece: others write, too
