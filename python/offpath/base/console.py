@@ -19,9 +19,13 @@ _made: dict[str, Console] = {}
 
 
 def __getattr__(name: str) -> Console:
-    """`out` and `err` when they are first used: rich takes longer to load than starting a program does otherwise."""
     if name not in ("out", "err"):
         raise AttributeError(name)
+    return _console(name)
+
+
+def _console(name: str) -> Console:
+    """When it is first used: rich takes longer to load than starting a program does otherwise."""
     if name not in _made:
         from rich.console import Console
 
@@ -40,7 +44,7 @@ def note(text: str) -> None:
 
 def fail(text: str) -> None:
     """One line about what went wrong."""
-    __getattr__("err").print(f"[bold red]offpath:[/] {_escaped(text)}", soft_wrap=True)
+    _console("err").print(f"[bold red]offpath:[/] {_escaped(text)}", soft_wrap=True)
 
 
 def is_interactive() -> bool:

@@ -48,12 +48,16 @@ def run(
         if not off and not telling.quiet:
             _say(command, ranks, result)
         for file in telling.metric_files():
-            from offpath.telemetry import prometheus
-
-            with records.kept(str(file)):
-                prometheus.write(ranks, file, label)
+            _write_metrics(ranks, file, label)
         recording.finish(where, samples, ranks, label)
     return result.exit_status
+
+
+def _write_metrics(ranks: list[dict], file: Path, label: batch_job.BatchJob) -> None:
+    from offpath.telemetry import prometheus  # a program without it need not wait for what services publish
+
+    with records.kept(str(file)):
+        prometheus.write(ranks, file, label)
 
 
 def _say(command: list[str], ranks: Sequence[dict], result: Completed) -> None:
