@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A thread that waits inside the native library, which looks round by round and finds nothing, rests a little between two
 // rounds, and no longer once something of ours has ended: on cores that service and processes share, each round would keep
-// the service, and strangers, from the processor. Before the service has done anything for this process it waits as without
-// us. Where there is a core for each process, it rests only while the service has work for it, as a rest makes native
+// the service, and strangers, from the processor. Before the service has begun anything for the job on this node it waits as
+// without us. Where there is a core for each process, it rests only while the service has work for it, as a rest makes native
 // messages late.
 //
 // Threads: rest() by any; the others by who starts and stops the job. Nobody is in rest() when the session goes.
@@ -21,9 +21,8 @@ class Resting {
  public:
   struct Place {
     const Sessions* sessions;
-    bool crowded;         // the node's processes outnumber its cores
-    bool yields;          // the library would have yielded without us
-    uint32_t events = 0;  // of the first session, so far
+    bool crowded;  // the node's processes outnumber its cores
+    bool yields;   // the library would have yielded without us
   };
   // The job has begun, on cores that it shares with its service. Before that waits rest as on a crowded node:
   // nobody knows yet, and the beginning of a job is no matter of microseconds.
@@ -37,9 +36,7 @@ class Resting {
     if (state_.load(std::memory_order_acquire) != State::on) return false;
     const Sessions& sessions = *place_.sessions;
     // What is left at the service before needs it as well as what the next one does.
-    const auto used = [&] {
-      return sessions.have_gone_on() || offpath_session_events(sessions.newest()) != place_.events;
-    };
+    const auto used = [&] { return sessions.have_gone_on() || offpath_session_used(sessions.newest()) != 0; };
     // Of the service's first operation nothing may ever end: a rank that does not rest could keep a dying service from a core.
     return (place_.crowded && used()) || sessions.busy() != nullptr;
   }

@@ -108,6 +108,10 @@ int offpath_session_holds_back(offpath_session_t* session);
  * well to sleep. Never blocks; a load, or else one lock that it does not wait for. */
 int offpath_session_busy(offpath_session_t* session);
 
+/* 1 once the service has begun an operation for any process of the job on this node: from then on who waits for anything on
+ * the service's cores does well to sleep. Never blocks; a load. */
+int offpath_session_used(offpath_session_t* session);
+
 /* 1 where the service works in the memory of offpath_memory_allocate itself, 0 where it is on another machine: vector
  * programs fail there. The same as long as the session lives; a load. */
 int offpath_session_shares_memory(offpath_session_t* session);

@@ -150,6 +150,7 @@ std::vector<uint8_t> Mirror::collect() {
     look(at + offsetof(WindowRecord, completed), 8);
   }
   look(offsetof(SegmentHeader, answered), 4);
+  look(offsetof(SegmentHeader, in_use), 4);
   const uint32_t events = header().events.load(std::memory_order_relaxed);
   const bool told = std::exchange(events_, events) != events;
   forget_done();

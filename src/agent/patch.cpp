@@ -131,6 +131,7 @@ bool may_write(const Word& word) {
   }
   const size_t counters = offsetof(SegmentHeader, counters);
   return (offset == offsetof(SegmentHeader, answered) && word.bytes == 4) ||
+         (offset == offsetof(SegmentHeader, in_use) && word.bytes == 4) ||
          (word.bytes == 8 && lies_in(offset, 8, counters, counters + sizeof(session::Counters))) ||
          (word.bytes == 8 && lies_in(offset, 8, session::kCodedOffset, session::kCodedEnd));
 }

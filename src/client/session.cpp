@@ -152,6 +152,10 @@ int offpath_session_busy(offpath_session_t* session) {
   return session->outstanding.load(std::memory_order_relaxed) == 0 ? 0 : 1;
 }
 
+int offpath_session_used(offpath_session_t* session) {
+  return static_cast<int>(session->header().in_use.load(std::memory_order_acquire));
+}
+
 int offpath_session_shares_memory(offpath_session_t* session) {
   return (session->service.flags & layout::kServiceIsFar) == 0 ? 1 : 0;
 }

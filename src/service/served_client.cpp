@@ -60,7 +60,10 @@ bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target
   if (slot.state.load(std::memory_order_acquire) != static_cast<uint32_t>(SlotState::posted)) return true;
   if (is_held_[*index]) return true;                 // behind a gate: it was taken before
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
-  if (counted(kind) == Counted::yes) in_flight_.begin(*index, InFlight::now_ns());
+  if (counted(kind) == Counted::yes) {
+    in_flight_.begin(*index, InFlight::now_ns());
+    if (!is_shown_use()) show_use();
+  }
   const bool is_in_order = counted(kind) == Counted::yes && !does(kind, session::kNamesAfter);
   if (is_in_order && !order_.is_under_way(*index)) order_.begin_other(*index);
   if (!hold(kind, *index)) {

@@ -63,6 +63,12 @@ class ServedClient {
 
   // Something has happened that it may wait for.
   void tell() { view_.tell(); }
+  // The service has begun an operation for one of the job's processes: this one waits asleep from now on, too.
+  bool is_shown_use() const { return view_.header().in_use.load(std::memory_order_relaxed) != 0; }
+  void show_use() {
+    header().in_use.store(1, std::memory_order_release);
+    tell();
+  }
   // Another service is in this one's place.
   void leave() {
     header().leaves.store(1, std::memory_order_release);

@@ -70,7 +70,8 @@ Status Service::start() {
     worker.spare_cores = helper_count(options_) / options_.workers;
     if (worker.tasks.executors == 0) worker.tasks.executors = std::clamp(worker.spare_cores, 1U, tasks::kMaxExecutors);
     worker.tasks.spin = worker.tasks.executors <= worker.spare_cores;
-    workers_.push_back(std::make_unique<Worker>(worker, std::move(endpoint), *this, [this] { forget_one(); }));
+    workers_.push_back(std::make_unique<Worker>(worker, std::move(endpoint), *this,
+                                                Worker::Owner{[this] { forget_one(); }, [this] { show_use(); }}));
   }
   for (auto& worker : workers_) {
     if (const Status status = worker->start(); !status.ok()) return status;
@@ -129,6 +130,12 @@ void Service::run_tasks() {
 void Service::forget_one() {
   if (--client_count_ == 0 && doors_count_ == 0) remove_socket();
   wake();
+}
+
+// Ranks that have given it nothing wait for those that have, and would keep the core from them, and from the service.
+void Service::show_use() {
+  if (in_use_.exchange(true)) return;
+  for (auto& worker : workers_) worker->show_use();
 }
 
 void Service::forget_door() {

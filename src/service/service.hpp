@@ -73,6 +73,7 @@ class Service : public engine::Neighbours {
   void let_agents_go(const base::Fd& asker, const base::Result<session::PeerCredentials>& credentials,
                      const session::AttachRequest& request);
   void forget_one();
+  void show_use();
   void forget_door();
   void remove_socket();
   // From any thread: on that of serve(), soon.
@@ -88,7 +89,7 @@ class Service : public engine::Neighbours {
   std::vector<std::unique_ptr<Worker>> workers_;
   engine::ClientId next_client_ = 1;
   std::atomic<uint32_t> client_count_{0}, doors_count_{0};
-  std::atomic<bool> socket_removed_{false};
+  std::atomic<bool> socket_removed_{false}, in_use_{false};
   session::Observers observers_;
   session::Doorman doorman_;
   bool leaves_ = false;         // another one is in its place

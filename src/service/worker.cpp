@@ -34,8 +34,7 @@ thread_local const Worker* t_here = nullptr;  // whose thread this is
 
 using engine::ClientId;
 
-Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::Neighbours& neighbours,
-               std::function<void()> on_gone)
+Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::Neighbours& neighbours, Owner owner)
     : options_(std::move(options)),
       fabric_(std::move(fabric)),
       engine_(std::make_unique<engine::Engine>(engine_config(), *fabric_, neighbours, *this)),
@@ -43,7 +42,7 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::N
               [this](ClientId client) {
                 if (ServedClient* const known = served(client)) known->tell();
               }),
-      on_gone_(std::move(on_gone)),
+      owner_(std::move(owner)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       clients_epoll_(epoll_create1(EPOLL_CLOEXEC)),
       alarm_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -138,6 +137,7 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, const std::shared_
     const ClientId id = added.id();
     engine_->add_client(id, memory);
     added.use(tasks_to_run_, balancer_, file_threads_, options_.engine.worker, memory);
+    if (in_use_) added.show_use();
     clients_[id] = std::move(*shared);
     base::watch(clients_epoll_.get(), added.socket(), id);
     if (added.process() >= 0) base::watch(clients_epoll_.get(), added.process(), kProcessBit | id);
@@ -150,6 +150,13 @@ void Worker::add_door(std::unique_ptr<AgentDoor> door, std::function<void()> on_
     base::watch(clients_epoll_.get(), shared->door->link_fd(), kFabricTag);
     base::watch(clients_epoll_.get(), shared->door->clients_fd(), kDoorsTag);
     doors_.push_back(std::move(*shared));
+  });
+}
+
+void Worker::show_use() {
+  run([this] {
+    in_use_ = true;
+    for (auto& [id, client] : clients_) client->show_use();
   });
 }
 
@@ -238,6 +245,8 @@ bool Worker::take_submissions() {
     while (client->take_submission(*engine_, target_)) any = true;
     if (client->broken()) broken = id;
   }
+  const auto is_used = [](const auto& entry) { return entry.second->is_shown_use(); };
+  if (any && !in_use_ && std::any_of(clients_.begin(), clients_.end(), is_used)) owner_.on_used();
   if (broken != 0) drop_client(broken, Departure::died);
   return any;
 }

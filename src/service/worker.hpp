@@ -39,9 +39,12 @@ class Worker : public engine::Observer {
     const std::atomic<uint32_t>* all_clients = nullptr;  // of the service; null: it has no other worker
   };
 
-  // `on_gone` is called on the worker's thread when a client has detached or died, after its last use.
-  Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::Neighbours& neighbours,
-         std::function<void()> on_gone);
+  // Called on the worker's thread.
+  struct Owner {
+    std::function<void()> on_gone;  // a client has detached or died, after its last use
+    std::function<void()> on_used;  // operations were begun, and show_use() was not called yet
+  };
+  Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::Neighbours& neighbours, Owner owner);
   ~Worker() override;
 
   // The status of binding the thread is known when this returns.
@@ -58,6 +61,8 @@ class Worker : public engine::Observer {
   void add_door(std::unique_ptr<AgentDoor> door, std::function<void()> on_door_gone);
   // From any thread: it has something to do.
   void ring();
+  // From any thread: its clients, also those that come, are told that the service works for their job.
+  void show_use();
   // From any thread: its clients are told that another service is in this one's place.
   void leave();
   // Opens the fabric unless it is open; how to reach this worker there. Not on the worker's thread; waits for that.
@@ -116,7 +121,8 @@ class Worker : public engine::Observer {
   std::unique_ptr<fabric::Named> fabric_;
   std::unique_ptr<engine::Engine> engine_;
   ops::onesided::Target target_;
-  std::function<void()> on_gone_;
+  Owner owner_;
+  bool in_use_ = false;
   base::Fd epoll_;          // everything: clients_epoll_ and the fabric
   base::Fd clients_epoll_;  // doorbells and other workers
   base::Fd alarm_;

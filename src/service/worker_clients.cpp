@@ -48,7 +48,7 @@ void Worker::drop_client(ClientId id, Departure how) {
   target_.remove_client(id);
   balancer_.remove_client(id);
   tasks_to_run_.remove_client(id);
-  on_gone_();
+  owner_.on_gone();
   if (how == Departure::detached) [[maybe_unused]]
     const auto status = session::send_message(client->socket(), &session::kDetached, 1);
 }

@@ -23,7 +23,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 19;
+inline constexpr uint32_t kVersion = 20;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -230,7 +230,7 @@ struct SegmentHeader {
   // Service: 1 once another one is in its place (replacement.hpp). What was begun here ends here; what begins from now on is for
   // a session of that one.
   Atomic32 leaves;
-  uint32_t reserved_too;
+  Atomic32 in_use;  // service: 1 once it has begun an operation for any process of the job on this node
   uint64_t reserved[6];
   // Service: what it counts of this client (words/counters.def). Of a double: its bits.
 #define OFFPATH_SERVICE_COUNTER(type, name, line, metric, about) Atomic64 name;

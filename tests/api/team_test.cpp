@@ -224,6 +224,32 @@ offpath_status_t create_of_many(const Process& p, offpath_session_t* session, ui
   return offpath_team_create_numbered(session, &params, &directory, team, nullptr);
 }
 
+// Ranks that have given the service nothing keep it from a shared core unless they know that it is at work.
+TEST(Team, AllOfANodeHearThatItsServiceIsUsed) {
+  Job(4).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t*) {
+    REQUIRE(offpath_session_used(session) == 0);
+    p.barrier();
+    if (p.rank == 1) {
+      offpath_team_params_t params = p.team_params(7);
+      params.rank = 0;
+      params.size = 1;
+      params.addresses = p.shared.address[1];
+      offpath_team_t* own = nullptr;
+      REQUIRE_STATUS(offpath_team_create(session, &params, &own, nullptr), OFFPATH_OK);
+      offpath_op_t* op = nullptr;
+      uint8_t send[100] = {}, recv[100];
+      REQUIRE_STATUS(offpath_alltoall(own, send, recv, 100, &op), OFFPATH_OK);
+      p.wait_ok(op);
+      offpath_op_free(op);
+      offpath_team_destroy(own);
+    }
+    REQUIRE(eventually([&] { return offpath_session_used(session) == 1; }));
+    offpath_session_t* const late = p.attach();
+    REQUIRE(eventually([&] { return offpath_session_used(late) == 1; }));
+    offpath_session_detach(late);
+  });
+}
+
 TEST(Team, OfManyMembersTakesLittle) {
   Job(1).run([](Process& p) {
     offpath_session_t* session = p.attach();

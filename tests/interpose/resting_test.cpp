@@ -39,7 +39,7 @@ TEST_F(Rests, AreInterruptedByTheSessionThatIsAtWork) {
 
 // The next service has done nothing yet: nobody who waits keeps the first one from its core all the same.
 TEST_F(Rests, AreNeededForWhatStaysAtTheFirstService) {
-  resting_.begin({&sessions_, false, true, 0});
+  resting_.begin({&sessions_, false, true});
   sessions_.go_on(before_.get(), next_.get());
   EXPECT_FALSE(resting_.needed());  // there is a core for each process
   before_->outstanding = 1;
@@ -47,10 +47,20 @@ TEST_F(Rests, AreNeededForWhatStaysAtTheFirstService) {
 }
 
 TEST_F(Rests, AreNeededOnACrowdedNodeOnceAnotherServiceIsThere) {
-  resting_.begin({&sessions_, true, true, 0});
+  resting_.begin({&sessions_, true, true});
   EXPECT_FALSE(resting_.needed());  // nothing was done yet
   sessions_.go_on(before_.get(), next_.get());
   EXPECT_TRUE(resting_.needed());
+}
+
+// Whoever has given it nothing waits for those that have.
+TEST_F(Rests, AreNeededOnACrowdedNodeOnceTheServiceWorksForAnyOfTheJob) {
+  resting_.begin({&sessions_, true, true});
+  before_->header().in_use = 1;
+  EXPECT_TRUE(resting_.needed());
+  Resting uncrowded;
+  uncrowded.begin({&sessions_, false, true});
+  EXPECT_FALSE(uncrowded.needed());
 }
 
 TEST(Sessions, TheOldestAreForgottenAfterMany) {

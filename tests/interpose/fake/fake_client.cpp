@@ -99,6 +99,7 @@ offpath_status_t offpath_session_address(offpath_session_t*, void* address, size
 int offpath_session_alive(offpath_session_t* session) { return session->lost ? 0 : 1; }
 int offpath_session_holds_back(offpath_session_t*) { return 0; }
 int offpath_session_busy(offpath_session_t*) { return 1; }
+int offpath_session_used(offpath_session_t* session) { return session->events != 0 ? 1 : 0; }
 int offpath_session_shares_memory(offpath_session_t*) { return 1; }
 uint32_t offpath_session_events(offpath_session_t* session) { return session->events; }
 

@@ -22,7 +22,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 19U);
+  EXPECT_EQ(kVersion, 20U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -83,6 +83,7 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, aliases_version, 448);
   EXPECT_AT(SegmentHeader, aliases_count, 452);
   EXPECT_AT(SegmentHeader, leaves, 456);
+  EXPECT_AT(SegmentHeader, in_use, 460);
   EXPECT_AT(SegmentHeader, in_place_bytes, 512);
   EXPECT_AT(SegmentHeader, copied_bytes, 520);
   EXPECT_AT(SegmentHeader, coded_bytes, 528);
@@ -185,7 +186,7 @@ TEST(Layout, RecordOfAWindow) {
 }
 
 TEST(Layout, AttachMessages) {
-  EXPECT_EQ(kLinkVersion, 7U);
+  EXPECT_EQ(kLinkVersion, 8U);
   EXPECT_EQ(static_cast<int>(RequestKind::attach), 0);
   EXPECT_EQ(static_cast<int>(RequestKind::observe), 1);
   EXPECT_EQ(static_cast<int>(RequestKind::agent), 2);
