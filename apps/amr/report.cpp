@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include <mpi.h>
-#include <nlohmann/json.hpp>
 
 #include "../kit/ranks.hpp"
 #include "../kit/report.hpp"
@@ -86,7 +85,7 @@ std::string report(const Options& options, const Outcome& o) {
     std::printf(", error of the depth %.2e of %.2e that are allowed", *o.after.error, allowed(options));
   std::printf(")\n");
   std::fflush(stdout);
-  nlohmann::ordered_json json;
+  kit::Json json;
   json["case"] = kCases[int(options.scene)];
   json["patches"] = {options.across, options.down};
   json["cells"] = options.cells;
@@ -107,7 +106,7 @@ std::string report(const Options& options, const Outcome& o) {
   json["time"] = o.time;
   json["volume"] = o.after.volume;
   json["lost"] = o.lost();
-  json["error"] = o.after.error ? nlohmann::ordered_json(*o.after.error) : nlohmann::ordered_json();
+  json["error"] = o.after.error ? kit::Json(*o.after.error) : kit::Json();
   json["bits"] = kit::hex(o.after.bits);
   json["verified"] = o.good(options);
   return kit::write_json(options.json, json);

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include <nlohmann/json.hpp>
-
 #include "../kit/report.hpp"
 
 namespace bspmm {
@@ -16,7 +14,7 @@ std::string report(const Options& o, const Outcome& outcome) {
   std::printf("bspmm: %d x %d tiles of %d x %d, %zu products in %zu units, %s, %d ranks, %d repeats\n", o.tiles,
               o.tiles, o.tile, o.tile, outcome.products_count, outcome.units_count, kVariants[int(o.variant)],
               kit::ranks(), o.repeats);
-  nlohmann::ordered_json times;
+  kit::Json times;
   std::printf("%-20s %12s %12s\n", "seconds of a run", "average", "max");
   for (int row = 0; row < kRows; ++row) {
     const auto& [average, least, most] = outcome.rows[row];
@@ -31,7 +29,7 @@ std::string report(const Options& o, const Outcome& outcome) {
     std::printf("verified: %s (largest error %.2g of what rounding allows)\n", outcome.good() ? "yes" : "no",
                 *outcome.error);
   std::fflush(stdout);
-  nlohmann::ordered_json verified, error;  // null: not checked
+  kit::Json verified, error;  // null: not checked
   if (outcome.error) verified = outcome.good(), error = *outcome.error;
   return kit::write_json(o.json, {{"library", kit::library()},
                                   {"tile", o.tile},

@@ -3,8 +3,6 @@
 
 #include <cstdio>
 
-#include <nlohmann/json.hpp>
-
 #include "../kit/report.hpp"
 
 namespace fft3d {
@@ -13,7 +11,7 @@ std::string report(const Options& o, const Outcome& outcome) {
   std::printf(
       "fft3d: %d x %d x %d, %d variables, %d ranks, %d repeats, %d steps each, %.2f MiB per peer and transpose\n", o.nx,
       o.ny, o.nz, o.variables, kit::ranks(), o.repeats, o.work, outcome.bytes_per_peer / 1048576.0);
-  nlohmann::ordered_json times;
+  kit::Json times;
   std::printf("%-20s %12s\n", "seconds per process", "average");
   for (const auto& [name, spread] : outcome.times) {
     std::printf("%-20s %12.4f\n", name, spread.avg);

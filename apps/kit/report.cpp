@@ -6,8 +6,6 @@
 #include <cstring>
 #include <fstream>
 
-#include <nlohmann/json.hpp>
-
 namespace kit {
 namespace {
 
@@ -18,7 +16,7 @@ std::string not_written(const std::string& path, const char* option) {
 
 }  // namespace
 
-std::string write_json(const std::string& path, const nlohmann::ordered_json& json) {
+std::string write_json(const std::string& path, const Json& json) {
   if (path.empty()) return {};
   std::ofstream file(path);
   file << json.dump(2) << '\n';

@@ -7,12 +7,12 @@
 #include <cstdio>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
+#include "json.hpp"
 
 namespace kit {
 
 // The file of --json. Empty when it was written or nobody wants it, else one line for the user.
-std::string write_json(const std::string& path, const nlohmann::ordered_json& json);
+std::string write_json(const std::string& path, const Json& json);
 
 // 64 bits as a text: readers of JSON round numbers of that size.
 std::string hex(std::uint64_t value);

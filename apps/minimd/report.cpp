@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include <nlohmann/json.hpp>
-
 #include "../kit/ranks.hpp"
 #include "../kit/report.hpp"
 
@@ -42,7 +40,7 @@ std::string report(const Options& options, const Simulation& simulation, const O
               c.guard_hits, c.shared);
   std::printf("verified: %s\n", o.complete ? "yes" : "no (atoms were lost, or the two sides disagree on who has them)");
   std::fflush(stdout);
-  nlohmann::ordered_json json;
+  kit::Json json;
   json["atoms"] = simulation.total();
   json["ranks"] = kit::ranks();
   json["steps"] = options.steps;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <mpi.h>
-#include <nlohmann/json.hpp>
 
 #include "../../apps/kit/report.hpp"
 #include "../collectives/times.hpp"
@@ -186,19 +185,19 @@ class Program {
 
 int run(const Options& options) {
   Program program(options, MPI_COMM_WORLD);
-  nlohmann::ordered_json json = {{"ranks", kit::ranks()},
-                                 {"bytes", options.bytes},
-                                 {"turns", options.turns},
-                                 {"messages", options.messages},
-                                 {"work_iterations", program.work_iterations()},
-                                 {"phases", nlohmann::ordered_json::array()}};
+  kit::Json json = {{"ranks", kit::ranks()},
+                    {"bytes", options.bytes},
+                    {"turns", options.turns},
+                    {"messages", options.messages},
+                    {"work_iterations", program.work_iterations()},
+                    {"phases", kit::Json::array()}};
   bool good = true;
   for (int number = 0; number < options.phases; ++number) {
     const bool hides = number % 2 == 0;
     const Program::Phase phase = program.phase(hides, number);
     good = good && phase.verified;
     if (!options.speaks()) continue;
-    nlohmann::ordered_json row = {{"phase", hides ? "hides" : "talks"}, {"verified", phase.verified}};
+    kit::Json row = {{"phase", hides ? "hides" : "talks"}, {"verified", phase.verified}};
     std::printf("%s, ms a turn:", hides ? "hides" : "talks");
     for (int path = 0; path < kPathCount; ++path) {
       row["turn_ns"][kPaths[path]] = phase.took_ns[path] / options.turns;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // offpath-codecs: what the service's codecs make of scientific data, chunk by chunk as it sends them, and how fast, with
 // contexts and buffers that are kept and with new ones for each chunk. JSON on stdout. --write FIELD: that field's bytes.
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/json.hpp"
 #include "../../apps/kit/options.hpp"
 #include "fields.hpp"
 #include "kernels/codecs/coding.hpp"
@@ -69,8 +69,8 @@ Measured measure(const Method& method, Keep keep, Bytes data, std::size_t chunk,
   return out;
 }
 
-nlohmann::ordered_json row_of(const std::string& field, const Method& method, Keep keep, Bytes data, std::size_t chunk,
-                              int repeats) {
+kit::Json row_of(const std::string& field, const Method& method, Keep keep, Bytes data, std::size_t chunk,
+                 int repeats) {
   const Measured m = measure(method, keep, data, chunk, repeats);
   const auto per_s = [&](double s) { return s > 0 ? static_cast<double>(data.size()) / s : 0.0; };
   return {{"field", field},
@@ -159,7 +159,7 @@ int run(const Options& options) {
     if (sources.back().data.empty())
       return refuse("'" + name + "' cannot be read (it is to be measured). Give a file with something in it");
   }
-  auto rows = nlohmann::ordered_json::array();
+  auto rows = kit::Json::array();
   for (const auto& [name, data, width] : sources) {
     for (const std::int64_t chunk : options.chunks) {
       for (const CodecId codec : kCodecs) {
@@ -183,7 +183,7 @@ int run(const Options& options) {
       }
     }
   }
-  std::puts(nlohmann::ordered_json{{"rows", rows}}.dump(1).c_str());
+  std::puts(kit::Json{{"rows", rows}}.dump(1).c_str());
   return 0;
 }
 

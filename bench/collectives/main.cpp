@@ -2,16 +2,14 @@
 // How much of a nonblocking operation hides behind computation: t_pure, t_compute, t_total for a list of sizes.
 #include <cstdio>
 
-#include <nlohmann/json.hpp>
-
 #include "../../apps/kit/report.hpp"
 #include "measure.hpp"
 
 namespace bench {
 namespace {
 
-nlohmann::ordered_json to_json(const Row& row, const Options& options) {
-  nlohmann::ordered_json json = {{"bytes", row.bytes}, {"ranks", kit::ranks()}};
+kit::Json to_json(const Row& row, const Options& options) {
+  kit::Json json = {{"bytes", row.bytes}, {"ranks", kit::ranks()}};
   row.write(json);
   json["work_iterations"] = row.work_iterations;
   json["host_cpu_ns"] = row.host_cpu_ns;
@@ -20,7 +18,7 @@ nlohmann::ordered_json to_json(const Row& row, const Options& options) {
   json["agent_cpu_ns"] = row.agent_cpu_ns;
   json["service_cpu_ns"] = row.service_cpu_ns;
   json["repeats"] = options.repeats;
-  json["verified"] = options.verify ? nlohmann::ordered_json(row.verified) : nlohmann::ordered_json();
+  json["verified"] = options.verify ? kit::Json(row.verified) : kit::Json();
   return json;
 }
 
@@ -39,10 +37,10 @@ void print_row(const Row& row) {
 }
 
 int run(const Options& options) {
-  nlohmann::ordered_json json = {{"mpi", kit::library()},
-                                 {words().option + 2, options.name},
-                                 {"tests", options.tests},
-                                 {"rows", nlohmann::ordered_json::array()}};
+  kit::Json json = {{"mpi", kit::library()},
+                    {words().option + 2, options.name},
+                    {"tests", options.tests},
+                    {"rows", kit::Json::array()}};
   if (options.speaks()) print_header(options);
   bool good = true;
   for (std::size_t i = 0; i < options.sizes.size(); ++i) {

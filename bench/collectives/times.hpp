@@ -6,9 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/json.hpp"
 #include "../../apps/kit/ranks.hpp"
 #include "work.hpp"
 
@@ -30,7 +29,7 @@ struct Times {
   double efficiency() const {
     return total.median > 0 ? double(std::max(pure.median, compute.median)) / double(total.median) : 0;
   }
-  void write(nlohmann::ordered_json& json) const {
+  void write(kit::Json& json) const {
     const std::pair<std::string, const kit::Spread<std::int64_t>&> all[] = {
         {"t_pure", pure}, {"t_compute", compute}, {"t_total", total}};
     for (const auto& [name, spread] : all) {

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include <mpi.h>
-#include <nlohmann/json.hpp>
 
 #include "../../apps/kit/clocks.hpp"
 #include "../../apps/kit/ranks.hpp"

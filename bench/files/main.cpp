@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <mpi.h>
-#include <nlohmann/json.hpp>
 
 #include "../../apps/kit/report.hpp"
 #include "../collectives/times.hpp"
@@ -112,7 +111,20 @@ std::int64_t time_of(MPI_Comm writers, Do&& what) {
   return longest;
 }
 
-nlohmann::ordered_json measure(Part& part, const Options& options, std::size_t which, MPI_Comm writers) {
+struct Row {
+  std::int64_t bytes, work_iterations;
+  Times times;
+  bool verified;
+
+  kit::Json json() const {
+    kit::Json json = {{"bytes", bytes}, {"work_iterations", work_iterations}};
+    times.write(json);
+    json["verified"] = verified;
+    return json;
+  }
+};
+
+Row measure(Part& part, const Options& options, std::size_t which, MPI_Comm writers) {
   const std::int64_t bytes = options.sizes[which];
   part.use(bytes);
   const auto write = [&] { part.begin(), part.end(); };
@@ -141,10 +153,7 @@ nlohmann::ordered_json measure(Part& part, const Options& options, std::size_t w
   }
   int mine = good ? 1 : 0, all = 0;
   MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, writers);
-  nlohmann::ordered_json row = {{"bytes", bytes}, {"work_iterations", iterations}};
-  Times{kit::spread(pure), kit::spread(compute), kit::spread(total)}.write(row);
-  row["verified"] = all == 1;
-  return row;
+  return {bytes, iterations, {kit::spread(pure), kit::spread(compute), kit::spread(total)}, all == 1};
 }
 
 // Of those that have nothing to do. A barrier that waits by looking would take the core.
@@ -160,19 +169,21 @@ int run(const Options& options) {
   const bool writes = rank < options.writers;
   MPI_Comm writers;
   MPI_Comm_split(MPI_COMM_WORLD, writes ? 0 : MPI_UNDEFINED, rank, &writers);
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  bool good = true;
+  std::vector<Row> rows;
   if (writes) {
     Part part(options, writers);
     for (std::size_t i = 0; i < options.sizes.size(); ++i) rows.push_back(measure(part, options, i, writers));
-    for (const auto& row : rows) good = good && row["verified"];
   }
   if (writes) MPI_Comm_free(&writers);
   sleep_until_others_are_done();
+  const bool good = std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.verified; });
   if (!options.speaks()) return options.end(good);
-  for (const auto& row : rows)
-    std::printf("%lld bytes: efficiency %.3f\n", static_cast<long long>(row["bytes"]), double(row["efficiency"]));
-  return options.end(good, kit::write_json(options.json, {{"ranks", kit::ranks()}, {"rows", rows}}));
+  auto json = kit::Json::array();
+  for (const Row& row : rows) {
+    std::printf("%lld bytes: efficiency %.3f\n", static_cast<long long>(row.bytes), row.times.efficiency());
+    json.push_back(row.json());
+  }
+  return options.end(good, kit::write_json(options.json, {{"ranks", kit::ranks()}, {"rows", json}}));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // A job of `offpath bench guest`: rounds of collectives and messages, for some seconds, and how many there were. Each
 // thread has a communicator of its own. What is received is checked.
 #include <mpi.h>
-#include <nlohmann/json.hpp>
 
 #include <sys/stat.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // offpath-stranger --does sleeps|computes --core N: an unrelated program on a core that others use. It says when it
 // begins, runs until SIGTERM and then says, as a line of JSON on stdout, what it got of that core.
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/json.hpp"
 #include "../../apps/kit/options.hpp"
 #include "../collectives/work.hpp"
 
@@ -26,7 +26,7 @@ constexpr const char* kDoes[] = {"sleeps", "computes"};
 volatile std::sig_atomic_t ended = 0;
 
 // Sleeps again and again, and keeps by how much it came late.
-nlohmann::ordered_json sleeps() {
+kit::Json sleeps() {
   std::vector<std::int64_t> late;
   while (ended == 0) {
     const timespec asked = {0, kAskedNs};
@@ -49,7 +49,7 @@ nlohmann::ordered_json sleeps() {
 }
 
 // Does pieces of work that are all alike.
-nlohmann::ordered_json computes() {
+kit::Json computes() {
   std::int64_t pieces = 0;
   volatile double result = 0;
   const std::int64_t begin = kit::now_ns();

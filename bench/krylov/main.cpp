@@ -2,9 +2,9 @@
 // Solves one system with several solvers in turns, and prints what each of them took as JSON. Nothing here knows the
 // solvers: -solvers cg,pipecg,offpath_pipecg; everything else by PETSc's options (-pc_type, -ksp_max_it, ...).
 #include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/json.hpp"
 #include "matrix.hpp"
 
-#include <nlohmann/json.hpp>
 #include <petscksp.h>
 
 #include <algorithm>
@@ -148,10 +148,10 @@ PetscErrorCode report(Mat matrix, const std::vector<Solver>& solvers) {
   PetscCall(MatGetInfo(matrix, MAT_GLOBAL_SUM, &info));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
-  nlohmann::ordered_json json = {{"rows", rows},
-                                 {"entries", static_cast<int64_t>(info.nz_used)},
-                                 {"ranks", ranks},
-                                 {"solvers", nlohmann::ordered_json::array()}};
+  kit::Json json = {{"rows", rows},
+                    {"entries", static_cast<int64_t>(info.nz_used)},
+                    {"ranks", ranks},
+                    {"solvers", kit::Json::array()}};
   for (const Solver& solver : solvers) {
     json["solvers"].push_back({{"type", solver.type},
                                {"iterations", solver.iterations},

@@ -4,9 +4,9 @@
 // runs on the other core begins with the part that it is measured beside.
 #include "kernels/vector_program.hpp"
 #include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/json.hpp"
 #include "matrix.hpp"
 
-#include <nlohmann/json.hpp>
 #include <petscksp.h>
 
 #include <algorithm>
@@ -265,7 +265,7 @@ int main(int argc, char** argv) {
   PetscCall(MatGetSize(matrix, &rows, nullptr));
   Times times;
   PetscCall(measure(matrix, repeats, static_cast<int>(other_core), &times));
-  nlohmann::ordered_json json = {{"rows", rows}, {"post_s", post_seconds(static_cast<int>(other_core))}};
+  kit::Json json = {{"rows", rows}, {"post_s", post_seconds(static_cast<int>(other_core))}};
   for (const auto& [part, seconds] : times.results()) json["s_per_row"][part] = seconds / static_cast<double>(rows);
   std::puts(json.dump().c_str());
   PetscCall(MatDestroy(&matrix));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // offpath-machine [--cores A,B]: what this machine's memory and cores do, as JSON on stdout; every figure as
 // {"median", "min", "max"} of several tries. The second core, if there is one, is the one that contends and answers.
-#include <nlohmann/json.hpp>
 
 #include <sched.h>
 
 #include <cstdio>
 #include <string>
 
+#include "../../apps/kit/json.hpp"
 #include "../../apps/kit/options.hpp"
 #include "measure.hpp"
 
@@ -23,13 +23,13 @@ struct Options : kit::Options {
   }
 };
 
-nlohmann::ordered_json to_json(const machine::Spread& spread) {
+kit::Json to_json(const machine::Spread& spread) {
   return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
 }
 
 int run(const Options& options) {
   const int second = int(options.cores[1]);
-  nlohmann::ordered_json json = {{"cores", options.cores}};
+  kit::Json json = {{"cores", options.cores}};
   kit::pin(int(options.cores[0]));
   json["copy_bytes_per_ns"] = to_json(machine::copy_speed());
   json["reduce_bytes_per_ns"] = to_json(machine::reduce_speed());

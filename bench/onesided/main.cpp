@@ -2,8 +2,6 @@
 // One-sided operations towards targets that wait and targets that compute: t_pure, t_compute, t_total.
 #include <cstdio>
 
-#include <nlohmann/json.hpp>
-
 #include "../../apps/kit/report.hpp"
 #include "measure.hpp"
 #include "options.hpp"
@@ -12,19 +10,19 @@
 namespace bench {
 namespace {
 
-nlohmann::ordered_json to_json(const Row& row, const Options& options) {
-  nlohmann::ordered_json json = {{"bytes", row.bytes},
-                                 {"messages", row.messages},
-                                 {"target", kTargets[int(row.target)]},
-                                 {"interface", rma::interface()},
-                                 {"ranks", kit::ranks()}};
+kit::Json to_json(const Row& row, const Options& options) {
+  kit::Json json = {{"bytes", row.bytes},
+                    {"messages", row.messages},
+                    {"target", kTargets[int(row.target)]},
+                    {"interface", rma::interface()},
+                    {"ranks", kit::ranks()}};
   row.write(json);
   json["work_iterations"] = row.work_iterations;
   json["target_piece_ns"] = row.target_piece_ns;
   json["host_cpu_ns"] = row.host_cpu_ns;
   json["service_cpu_ns"] = row.service_cpu_ns;
   json["repeats"] = options.repeats;
-  json["verified"] = options.verify ? nlohmann::ordered_json(row.verified) : nlohmann::ordered_json();
+  json["verified"] = options.verify ? kit::Json(row.verified) : kit::Json();
   return json;
 }
 
@@ -44,10 +42,10 @@ void print_row(const Row& row) {
 
 int run(const Options& options) {
   const std::int64_t piece_iterations = choose_piece(options);
-  nlohmann::ordered_json json = {{"library", kit::library()},
-                                 {"operation", kKinds[int(options.operation)]},
-                                 {"piece_iterations", piece_iterations},
-                                 {"rows", nlohmann::ordered_json::array()}};
+  kit::Json json = {{"library", kit::library()},
+                    {"operation", kKinds[int(options.operation)]},
+                    {"piece_iterations", piece_iterations},
+                    {"rows", kit::Json::array()}};
   if (options.speaks()) print_header(options);
   bool good = true;
   for (std::size_t i = 0; i < options.row_count(); ++i) {

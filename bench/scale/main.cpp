@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <mpi.h>
-#include <nlohmann/json.hpp>
 
 #include "../../apps/kit/clocks.hpp"
 #include "../../apps/kit/options.hpp"
@@ -73,7 +72,7 @@ class Stages {
   void note(const char* name, std::int64_t first_ns, const std::vector<std::int64_t>& later_ns = {}) {
     std::vector<std::int64_t> slowest;
     for (const std::int64_t each : later_ns) slowest.push_back(maximum(each));
-    nlohmann::ordered_json row = {{"stage", name}, {"first_ns", maximum(first_ns)}};
+    kit::Json row = {{"stage", name}, {"first_ns", maximum(first_ns)}};
     if (!slowest.empty()) row["later_ns"] = kit::spread(slowest).median;
     row["rank_pss_kib"] = mean(double(proportional_kib()), size_);
     row["rank_descriptors_count"] = maximum(entries("/proc/self/fd"));
@@ -82,13 +81,13 @@ class Stages {
     rows_.push_back(row);
     wait_here();
   }
-  nlohmann::ordered_json take() { return std::move(rows_); }
+  kit::Json take() { return std::move(rows_); }
 
  private:
   // Everybody sleeps until the first rank has been let go.
   void wait_here() {
     if (options_.stop.empty()) return;
-    const std::string file = options_.stop + "." + std::to_string(rows_.size() - 1);
+    const std::string file = options_.stop + "." + std::to_string(waits_++);
     if (rank_ == 0) {
       if (std::FILE* const made = std::fopen(file.c_str(), "w")) std::fclose(made);
       struct stat found = {};
@@ -101,7 +100,8 @@ class Stages {
 
   const Options& options_;
   const int rank_, size_;
-  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
+  kit::Json rows_ = kit::Json::array();
+  int waits_ = 0;  // so far
 };
 
 class Work {
@@ -223,7 +223,7 @@ int measure(const Options& options, std::int64_t init_ns) {
   stage("window", [&] { work.use_window(); });
   for (MPI_Comm& each : work.comms) MPI_Comm_free(&each);
   const bool right = maximum(work.good() ? 0 : 1) == 0;
-  nlohmann::ordered_json found = {{"ranks", size}, {"verified", right}, {"stages", stages.take()}};
+  kit::Json found = {{"ranks", size}, {"verified", right}, {"stages", stages.take()}};
   return options.end(right, rank == 0 ? kit::write_json(options.json, found) : std::string());
 }
 

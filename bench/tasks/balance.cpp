@@ -4,7 +4,6 @@
 #include "piece.hpp"
 
 #include <mpi.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -4,8 +4,6 @@
 // `offpath bench tasks` runs it.
 #include <offpath/offpath.h>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cstdio>
 #include <random>
@@ -48,7 +46,7 @@ double one(offpath_session_t* session, const offpath_task_params_t& task, Await 
 }
 
 // Its median, as a number of its own, the fastest, and what nine of ten are within.
-void say(nlohmann::ordered_json& out, const std::string& name, std::vector<double> values) {
+void say(kit::Json& out, const std::string& name, std::vector<double> values) {
   std::sort(values.begin(), values.end());
   out[name] = values[values.size() / 2];
   out[name + "_min"] = values.front();
@@ -102,10 +100,10 @@ int run(const Options& options) {
   offpath_session_counters(session, &counters);
   offpath_session_detach(session);
   if (per_second < 0) return fail("many tasks", "one failed");
-  nlohmann::ordered_json out{{"tasks_per_second", per_second},
-                             {"repeats", options.repeats},
-                             {"count", options.count},
-                             {"workers", counters.service_workers_count}};
+  kit::Json out{{"tasks_per_second", per_second},
+                {"repeats", options.repeats},
+                {"count", options.count},
+                {"workers", counters.service_workers_count}};
   say(out, "empty_task_test_us", tested);
   say(out, "empty_task_wait_us", waited);
   if (!options.ping_to.empty()) {

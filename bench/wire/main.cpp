@@ -2,7 +2,6 @@
 // offpath-wire --listen ADDRESS:PORT | --connect ADDRESS:PORT [--core N] [--sizes A,B] [--milliseconds N]
 // What a wire costs whoever computes beside it: two of these, one on each node, exchange blocks both ways while a
 // process on the same core computes. Who connects prints JSON, one row for each size.
-#include <nlohmann/json.hpp>
 
 #include <sched.h>
 
@@ -11,6 +10,7 @@
 #include <stdexcept>
 
 #include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/json.hpp"
 #include "../../apps/kit/options.hpp"
 #include "link.hpp"
 #include "worker.hpp"
@@ -58,7 +58,7 @@ std::vector<double> exchange(wire::Link& link, std::size_t bytes, std::uint64_t 
   return times;
 }
 
-nlohmann::ordered_json measure(wire::Link& link, wire::Worker& worker, std::size_t bytes, const Options& options) {
+kit::Json measure(wire::Link& link, wire::Worker& worker, std::size_t bytes, const Options& options) {
   const bool leads = !options.connect.empty();
   const double for_ns = options.milliseconds * 1e6;
   link.meet();
@@ -94,7 +94,7 @@ int run(const Options& options) {
   if (!kit::pin(options.core)) throw std::runtime_error("the core is not there. Give another");
   wire::Worker worker(options.core);
   wire::Link link = options.connect.empty() ? wire::Link::listen(options.listen) : wire::Link::connect(options.connect);
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  kit::Json rows = kit::Json::array();
   for (const std::int64_t bytes : options.sizes) {
     rows.push_back(measure(link, worker, static_cast<std::size_t>(bytes), options));
   }

@@ -4,7 +4,6 @@
 // threads, and how often each byte is copied. As JSON.
 #include "fabric/loopback/loopback.hpp"
 
-#include <nlohmann/json.hpp>
 #include <sodium.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <stdexcept>
 
 #include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/json.hpp"
 #include "../../apps/kit/options.hpp"
 #include "counted.hpp"
 #include "messages.hpp"
@@ -21,8 +21,8 @@
 namespace {
 
 using namespace worker_bench;
+using kit::Json;
 using offpath::seal::Security;
-using Json = nlohmann::ordered_json;
 
 // Where the two ranks are served: by one worker, by two of one service, or by two services with sockets between them.
 enum class Way { near, workers, sockets };

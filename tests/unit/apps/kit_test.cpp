@@ -5,7 +5,6 @@
 #include "apps/kit/report.hpp"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <cstdio>
 #include <fstream>
@@ -34,6 +33,20 @@ struct Options : kit::Options {
 std::optional<int> read(Options& options, std::vector<const char*> words) {
   words.insert(words.begin(), "program");
   return options.read(int(words.size()), const_cast<char**>(words.data()));
+}
+
+TEST(Kit, JsonIsWrittenAsItWasMade) {
+  kit::Json json = {{"a", 1}, {"list", {1, 2.5, true}}, {"of", {{"text", "x\"y"}, {"none", {}}}}};
+  json["a"] = -3;
+  json["sizes"] = std::vector<std::uint64_t>{UINT64_MAX, 0};
+  json["deep"]["er"] = std::string("z");
+  for (int i = 0; i < 2; ++i) json["rows"].push_back({{"i", i}});
+  json["empty"] = kit::Json::array();
+  EXPECT_EQ(json.dump(),
+            "{\"a\":-3,\"list\":[1,2.5,true],\"of\":{\"text\":\"x\\\"y\",\"none\":null},"
+            "\"sizes\":[18446744073709551615,0],\"deep\":{\"er\":\"z\"},\"rows\":[{\"i\":0},{\"i\":1}],\"empty\":[]}");
+  EXPECT_EQ(kit::Json({{"one", 1}}).dump(1), "{\n \"one\": 1\n}");
+  EXPECT_EQ(kit::Json().dump(), "null");
 }
 
 TEST(Kit, OptionsThatAreNotGivenKeepTheirPresets) {
