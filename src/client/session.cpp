@@ -153,7 +153,7 @@ int offpath_session_busy(offpath_session_t* session) {
 }
 
 int offpath_session_used(offpath_session_t* session) {
-  return static_cast<int>(session->header().in_use.load(std::memory_order_acquire));
+  return session->header().in_use.load(std::memory_order_acquire) != 0 ? 1 : 0;
 }
 
 int offpath_session_shares_memory(offpath_session_t* session) {
