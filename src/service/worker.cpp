@@ -153,19 +153,6 @@ void Worker::add_door(std::unique_ptr<AgentDoor> door, std::function<void()> on_
   });
 }
 
-void Worker::show_use() {
-  run([this] {
-    in_use_ = true;
-    for (auto& [id, client] : clients_) client->show_use();
-  });
-}
-
-void Worker::leave() {
-  run([this] {
-    for (auto& [id, client] : clients_) client->leave();
-  });
-}
-
 base::Result<std::vector<uint8_t>> Worker::open_fabric() {
   using Address = base::Result<std::vector<uint8_t>>;
   const auto answer = std::make_shared<std::promise<Address>>();

@@ -53,6 +53,19 @@ void Worker::drop_client(ClientId id, Departure how) {
     const auto status = session::send_message(client->socket(), &session::kDetached, 1);
 }
 
+void Worker::show_use() {
+  run([this] {
+    in_use_ = true;
+    for (auto& [id, client] : clients_) client->show_use();
+  });
+}
+
+void Worker::leave() {
+  run([this] {
+    for (auto& [id, client] : clients_) client->leave();
+  });
+}
+
 void Worker::on_first_byte(ClientId client, uint64_t operation) {
   if (Balancer::owns(operation)) return;
   if (ServedClient* const known = served(client)) known->on_first_byte(operation);
