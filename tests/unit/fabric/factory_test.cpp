@@ -10,10 +10,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <sstream>
 
 namespace offpath::fabric {
 namespace {
@@ -135,6 +137,43 @@ TEST_F(FactoryTest, WantsRdmaWhereAPortOfItIsActive) {
   setenv("OFFPATH_FABRIC_SECURITY", "auth", 1);
   EXPECT_FALSE(wants_rdma(folder)) << "a card cannot give it";
   std::filesystem::remove_all(folder);
+}
+
+// Sockets of this process at which anybody may begin a connection.
+size_t listening_sockets() {
+  std::vector<std::string> own;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;  // the one that this list is read by
+    own.push_back(std::filesystem::read_symlink(entry.path(), gone).string());
+  }
+  size_t found = 0;
+  for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
+    std::ifstream file(table);
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream words(line);
+      std::array<std::string, 10> word;  // the fourth is the state, 0A means that it listens; the tenth is the inode
+      for (auto& each : word) words >> each;
+      if (word[3] == "0A") found += static_cast<size_t>(std::count(own.begin(), own.end(), "socket:[" + word[9] + "]"));
+    }
+  }
+  return found;
+}
+
+// What a stranger sends to the port of UCX can end the process (UCX 1.13). Without TCP it has none.
+TEST_F(FactoryTest, UcxWithoutTcpOpensNoPort) {
+  const auto opened = [](const std::string& transports) {
+    setenv("OFFPATH_UCX_TLS", transports.c_str(), 1);
+    const auto made = make("ucx", {});
+    unsetenv("OFFPATH_UCX_TLS");
+    unsetenv("UCX_TLS");
+    EXPECT_TRUE(made.ok()) << made.status().text();
+    if (!made.ok()) return size_t{0};
+    Named fabric("ucx", *made.value().context);
+    EXPECT_TRUE(fabric.open().ok());
+    return listening_sockets();
+  };
+  EXPECT_EQ(opened(transports_for_services("", false)), 0u);
+  EXPECT_GE(opened("tcp"), 1u) << "nothing was looked for";
 }
 
 // On an RDMA network no port is open that strangers reach: UCX's TCP is there if it is named only.
