@@ -24,7 +24,7 @@ Claim::Claim(const Ticket& ticket) : ticket_(ticket), payload_(office.find(ticke
 }
 
 bool Claim::settled() {
-  if (code_ != MPI_SUCCESS || office.arrived(ticket_, payload_)) return true;
+  if (code_ != MPI_SUCCESS || payload_ == nullptr || office.arrived(ticket_, payload_)) return true;
   const auto now = Clock::now();
   if (now < next_look_) return false;
   next_look_ = now + kLook;
@@ -53,10 +53,11 @@ void Claim::await() {
 }
 
 int Claim::deliver(ReceivedElements& elements) {
-  if (code_ != MPI_SUCCESS) return code_;
-  const int code = elements.put(payload_, ticket_.bytes);
+  if (code_ != MPI_SUCCESS || payload_ == nullptr) return code_;
+  code_ = elements.put(payload_, ticket_.bytes);
+  payload_ = nullptr;
   office.release(ticket_);
-  return code;
+  return code_;
 }
 
 void Claim::fill(MPI_Status* status) const {

@@ -25,7 +25,8 @@ class Claim {
   bool settled();
   // Until then; moves on what else is under way.
   void await();
-  // Precondition: settled. Copies the payload, and lets the sender know. MPI error code. Inside. May throw bad_alloc.
+  // Precondition: settled. Copies the payload, and lets the sender know, the first time. MPI error code, the same each time.
+  // Inside. May throw bad_alloc.
   int deliver(ReceivedElements& elements);
   // What a status says of it.
   void fill(MPI_Status* status) const;
@@ -34,7 +35,7 @@ class Claim {
   using Clock = std::chrono::steady_clock;
 
   Ticket ticket_;
-  const std::byte* payload_;
+  const std::byte* payload_;  // nullptr: none is there, or no more
   int code_ = MPI_SUCCESS;
   Clock::time_point next_look_{};
 };

@@ -81,7 +81,7 @@ class TrackedReceive : public Requested {
   bool at_service() const override { return claim_.has_value(); }
   bool goes_beside_native() const override { return true; }
   int end(MPI_Status* status) override;
-  void show(MPI_Status* status) const override;
+  void show(MPI_Status* status) override;
   int raise(int code) const override { return route_->raise(code); }
 
  private:

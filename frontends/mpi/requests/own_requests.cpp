@@ -104,7 +104,7 @@ int OwnRequests::finish(int index, MPI_Status* status) {
 }
 
 void OwnRequests::show(int index, MPI_Status* status) {
-  if (const Member* const member = at(index)) member->requested->show(status);
+  if (Member* const member = at(index)) member->requested->show(status);
 }
 
 void OwnRequests::drop(int index) {

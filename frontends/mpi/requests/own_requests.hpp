@@ -35,7 +35,7 @@ class OwnRequests {
   MPI_Request* natives() { return exchanged_.get(); }
   // For one that may complete those that are not hidden.
   MPI_Request* hand_over();
-  // The status of the one at `index`, which is not completed.
+  // The one at `index`, which the library says is over: as Requested::show().
   void show(int index, MPI_Status* status);
   // Some of them have more to say in a status than the library.
   bool change_statuses() const { return followed_ != 0; }

@@ -93,15 +93,18 @@ static int test_all(int round) {
   return ok;
 }
 
+/* What is complete has come, though nobody has completed it: where its status is asked for, and where not. */
 static int get_status(int round) {
   MPI_Request requests[2 * MANY];
   int ok = 1;
   start(requests, round);
   for (int i = 0; i < 2 * MANY; ++i) {
     MPI_Status status, again;
-    for (int done = 0; !done;) MPI_Request_get_status(requests[i], &done, &status);
+    for (int done = 0; !done;) MPI_Request_get_status(requests[i], &done, i % 3 ? &status : MPI_STATUS_IGNORE);
+    if (i % 2 == 0) ok = ok && is_filled(in + i / 2 * EACH, length_of(i / 2), left_of + i / 2 + round);
+    if (i % 2 == 0 && i % 3) ok = ok && says(&status, left_of, i / 2, length_of(i / 2));
     MPI_Wait(&requests[i], &again);
-    if (i % 2 == 0) ok = ok && has_come(i / 2, round, &again) && says(&status, left_of, i / 2, length_of(i / 2));
+    if (i % 2 == 0) ok = ok && has_come(i / 2, round, &again);
   }
   return ok;
 }
