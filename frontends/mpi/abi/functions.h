@@ -98,6 +98,9 @@ int MPI_Grequest_start(MPI_Grequest_query_function*, MPI_Grequest_free_function*
                        MPI_Request*);
 int MPI_Request_free(MPI_Request*);
 int MPI_Request_get_status(MPI_Request, int*, MPI_Status*);
+int MPI_Request_get_status_all(int, const MPI_Request[], int*, MPI_Status[]);
+int MPI_Request_get_status_any(int, const MPI_Request[], int*, int*, MPI_Status*);
+int MPI_Request_get_status_some(int, const MPI_Request[], int*, int[], MPI_Status[]);
 int MPI_Start(MPI_Request*);
 int MPI_Startall(int, MPI_Request[]);
 int MPI_Test(MPI_Request*, int*, MPI_Status*);

@@ -23,6 +23,7 @@ bool Native::load(void* library) {
 #define OFFPATH_MPI_PERSISTENT(name, waits, seen) \
   if (!find(name, "PMPI_" #name)) find(name, "PMPIX_" #name);
 #define OFFPATH_MPI_LARGE(name, waits, seen) find(name, "PMPI_" #name);
+#define OFFPATH_MPI_LARGE_REQUEST(name, waits, seen) OFFPATH_MPI_LARGE(name, waits, seen)
 #define OFFPATH_MPI_LARGE_FUNCTION(name, waits, seen) OFFPATH_MPI_LARGE(name, waits, seen)
 #define OFFPATH_MPI_LARGE_OBSERVED(name, waits, seen) OFFPATH_MPI_LARGE(name, waits, seen)
 #define OFFPATH_MPI_LARGE_TIMED(name, waits, seen) OFFPATH_MPI_LARGE(name, waits, seen)

@@ -112,6 +112,10 @@ int no_isendrecv(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datat
 int no_isendrecv_replace(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm comm, MPI_Request*) {
   return refuse(comm, MPI_ERR_UNSUPPORTED_OPERATION);
 }
+template <typename... Arguments>
+int no_statuses(Arguments...) {
+  return refuse(MPI_COMM_SELF, MPI_ERR_UNSUPPORTED_OPERATION);
+}
 
 template <auto member, auto small>
 void add(Native* functions, auto* substitute) {
@@ -133,6 +137,9 @@ void add_substitutes(Native* functions) {
 
   if (functions->Isendrecv == nullptr) functions->Isendrecv = &no_isendrecv;
   if (functions->Isendrecv_replace == nullptr) functions->Isendrecv_replace = &no_isendrecv_replace;
+  if (functions->Request_get_status_all == nullptr) functions->Request_get_status_all = &no_statuses;
+  if (functions->Request_get_status_any == nullptr) functions->Request_get_status_any = &no_statuses;
+  if (functions->Request_get_status_some == nullptr) functions->Request_get_status_some = &no_statuses;
 #define OFFPATH_ADD_MESSAGE(name, ...) add<&Native::name##_c, &Native::name>(functions, &Message::__VA_ARGS__);
   OFFPATH_ADD_MESSAGE(Send, move<&Native::Send, const void, int, int, MPI_Comm>)
   OFFPATH_ADD_MESSAGE(Ssend, move<&Native::Ssend, const void, int, int, MPI_Comm>)

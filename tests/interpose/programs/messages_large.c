@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Messages by calls of MPI 4, which a program finds at run time: large counts, Isendrecv, partitioned communication. Those
- * that are there must work. Every receive is once of a message that nobody has seen, once of one that was probed.
+ * Messages by calls of MPI 4, which a program finds at run time: large counts, Isendrecv, partitioned communication, requests
+ * that are looked at. Those that are there must work. Every receive is once of a message that nobody has seen, once of one that was probed.
  * With an argument all with large counts must be there, and the others with a library of MPI 4. */
 #define _GNU_SOURCE
 #include "mpi/native/prototypes.h"
@@ -155,6 +155,50 @@ static void partitioned(void) {
 }
 #endif
 
+#ifdef OFFPATH_MPI_HAS_REQUEST_STATUSES
+static int shows(const MPI_Status* status, int tag) {
+  int count = -1;
+  MPI_Get_count(status, MPI_BYTE, &count);
+  return count == BYTES && status->MPI_SOURCE == left_of && status->MPI_TAG == tag;
+}
+
+/* One long message is there, and one cannot be yet; then both; then there is nothing. What is looked at stays. */
+static void looked_at(void) {
+  MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL}, sent[2];
+  MPI_Status statuses[3];
+  int ok = 1, done = 0, index = -1, count = -1, indices[3];
+  memset(in, 99, BYTES), memset(back, 0, BYTES);
+  fill(out, rank);
+  MPI_Irecv(in, BYTES, MPI_BYTE, left_of, LONG_TAG, comm, &requests[1]);
+  MPI_Irecv(back, BYTES, MPI_BYTE, left_of, BACK_TAG, comm, &requests[2]);
+  MPI_Request_get_status_any(3, requests, &index, &done, statuses);
+  ok = ok && (!done || index == 1);
+  MPI_Request_get_status_some(3, requests, &count, indices, statuses);
+  ok = ok && (count == 0 || count == 1);
+  MPI_Isend(out, BYTES, MPI_BYTE, right_of, LONG_TAG, comm, &sent[0]);
+  for (done = 0; !done;) MPI_Request_get_status_any(3, requests, &index, &done, statuses);
+  ok = ok && index == 1 && shows(&statuses[0], LONG_TAG) && is_filled(in, left_of);
+  MPI_Request_get_status_some(3, requests, &count, indices, statuses);
+  ok = ok && count == 1 && indices[0] == 1 && shows(&statuses[0], LONG_TAG);
+  MPI_Request_get_status_all(3, requests, &done, statuses);
+  ok = ok && !done;
+  MPI_Barrier(comm);
+  MPI_Isend(out, BYTES, MPI_BYTE, right_of, BACK_TAG, comm, &sent[1]);
+  for (done = 0; !done;) MPI_Request_get_status_all(3, requests, &done, statuses);
+  ok = ok && shows(&statuses[1], LONG_TAG) && shows(&statuses[2], BACK_TAG) && is_filled(back, left_of);
+  MPI_Request_get_status_some(3, requests, &count, indices, MPI_STATUSES_IGNORE);
+  ok = ok && count == 2 && indices[0] + indices[1] == 3;
+  MPI_Waitall(3, requests, statuses);
+  ok = ok && shows(&statuses[1], LONG_TAG) && shows(&statuses[2], BACK_TAG);
+  MPI_Waitall(2, sent, MPI_STATUSES_IGNORE);
+  MPI_Request_get_status_any(3, requests, &index, &done, MPI_STATUS_IGNORE);
+  ok = ok && done && index == MPI_UNDEFINED;
+  MPI_Request_get_status_some(3, requests, &count, indices, MPI_STATUSES_IGNORE);
+  MPI_Request_get_status_all(3, requests, &done, MPI_STATUSES_IGNORE);
+  report("looked at", ok && done && count == MPI_UNDEFINED);
+}
+#endif
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   all_there = argc > 1;
@@ -169,6 +213,9 @@ int main(int argc, char** argv) {
 #ifdef OFFPATH_MPI_HAS_LARGE_COUNTS
   try_Isendrecv(), try_Isendrecv_c(), try_Isendrecv_replace(), try_Isendrecv_replace_c();
   partitioned();
+#endif
+#ifdef OFFPATH_MPI_HAS_REQUEST_STATUSES
+  looked_at();
 #endif
   MPI_Comm_free(&comm);
   return finish();
