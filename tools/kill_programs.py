@@ -27,9 +27,7 @@ from offpath.base import console, handover  # noqa: E402
 from offpath.base.errors import UserError  # noqa: E402
 from offpath.bench.fault_kills import NOBODY_GIVES_UP, STATS_FILE, Watch, end_run  # noqa: E402
 from offpath.bench.fault_verdicts import VERDICTS  # noqa: E402
-from offpath.bench.kit import options  # noqa: E402
-from offpath.bench.kit.benchmark import Benchmark  # noqa: E402
-from offpath.bench.kit.tables import Table  # noqa: E402
+from offpath.bench.kit import Benchmark, Table, options  # noqa: E402
 from offpath.lab import Lab  # noqa: E402
 from offpath.launch.mpis import OPENMPI  # noqa: E402
 from offpath.places import comparison  # noqa: E402

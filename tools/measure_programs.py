@@ -27,10 +27,7 @@ import typer  # noqa: E402
 from offpath.base import console  # noqa: E402
 from offpath.base.errors import UserError  # noqa: E402
 from offpath.bench import machine_load  # noqa: E402
-from offpath.bench.kit import options, turns  # noqa: E402
-from offpath.bench.kit.benchmark import Benchmark  # noqa: E402
-from offpath.bench.kit.tables import Table  # noqa: E402
-from offpath.bench.kit.turns import Case, Site  # noqa: E402
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns  # noqa: E402
 from offpath.lab import Lab  # noqa: E402
 from offpath.launch import stats  # noqa: E402
 from offpath.launch.mpis import OPENMPI  # noqa: E402

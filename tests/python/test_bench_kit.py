@@ -12,11 +12,9 @@ import typer
 from offpath.base.errors import UserError
 from offpath.base.sizes import parse_numbers
 from offpath.bench import measuring
-from offpath.bench.kit import options, peers, programs, rows, turns
-from offpath.bench.kit.benchmark import Benchmark, Page
+from offpath.bench.kit import Benchmark, Case, Page, Site, Table, options, peers, programs, rows, turns
 from offpath.bench.kit.peers import Beside, Chart
-from offpath.bench.kit.tables import ABSENT, Table, cell
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit.tables import ABSENT, cell
 
 
 def launching(log, name, outcomes=(), **labels):
@@ -172,10 +170,7 @@ def test_the_end_of_every_benchmark(tmp_path, capsys):
 
 NEW = """
 from offpath.base import commands
-from offpath.bench.kit import options, rows, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, rows, turns
 
 BENCHMARK = Benchmark([Table("A table", [("who", "{who}"), ("ns", "{ns}")])])
 app = commands.alone()

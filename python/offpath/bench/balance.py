@@ -17,10 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from offpath.base import handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.bench.kit import turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, turns
 from offpath.places import comparison
 from offpath.places.comparison import LabPlace
 

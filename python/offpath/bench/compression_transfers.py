@@ -9,10 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from offpath.base.paths import paths
 from offpath.bench import goals
-from offpath.bench.kit import rows, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, rows, turns
 from offpath.bench.measuring import START_S
 from offpath.lab.plan import BURST_BYTES, parse_rate
 from offpath.launch import mpis

@@ -20,7 +20,7 @@ from offpath.base import handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench.fault_verdicts import ERROR, RIGHT, Ended, judged, stood
-from offpath.bench.kit.turns import FAILED
+from offpath.bench.kit import FAILED
 from offpath.lab import inventory
 from offpath.launch import mpis, stats
 from offpath.places.comparison import LabPlace, LoopbackPlace

@@ -16,7 +16,7 @@ from offpath.base import handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench.crowd import Crowd
-from offpath.bench.kit.turns import FAILED
+from offpath.bench.kit import FAILED
 from offpath.bench.measuring import Peer
 from offpath.launch import local, stats
 from offpath.launch.local import Prepared

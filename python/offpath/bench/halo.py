@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.bench.kit import programs
-from offpath.bench.kit.turns import FAILED
+from offpath.bench.kit import FAILED, programs
 from offpath.launch import mpis
 from offpath.launch.local import native_environment
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Line, Table
+from offpath.bench.kit import Benchmark, Line, Table
 from offpath.bench.krylov_settings import ACCURACY, ALL_CORES, OURS, SAME
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.bench.kit.turns import FAILED
+from offpath.bench.kit import FAILED
 from offpath.lab import Lab
 from offpath.launch import stats
 from offpath.launch.local import available_cores, local_mpirun

@@ -16,10 +16,8 @@ from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import traded
 from offpath.bench import wire_cost
-from offpath.bench.kit import peers, turns
+from offpath.bench.kit import FAILED, Case, Site, Table, peers, turns
 from offpath.bench.kit.rows import over_launches
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import FAILED, Case, Site
 from offpath.lab.plan import parse_rate
 from offpath.launch import stats
 from offpath.places import comparison

@@ -12,7 +12,7 @@ from typing import Any
 
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.bench.kit.turns import Case
+from offpath.bench.kit import Case
 from offpath.launch.local import available_cores
 from offpath.places import comparison
 from offpath.places.comparison import Place

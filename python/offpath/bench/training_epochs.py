@@ -17,9 +17,7 @@ from pathlib import Path
 
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.bench.kit import programs
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import FAILED
+from offpath.bench.kit import FAILED, Table, programs
 from offpath.bench.placements import DPU, NODE
 from offpath.lab import Lab, machines
 from offpath.lab.cluster import ENTER

@@ -6,7 +6,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from offpath.bench.kit.tables import Table
+from offpath.bench.kit import Table
 
 NEEDS = "from torch.distributed.fsdp import FSDPModule; FSDPModule.set_custom_reduce_scatter"
 STEP = "offpath.torch.sharded_step"

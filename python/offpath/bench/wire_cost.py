@@ -12,8 +12,7 @@ from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import size_text
 from offpath.bench.goals import MIN_BYTES
-from offpath.bench.kit import programs
-from offpath.bench.kit.turns import FAILED
+from offpath.bench.kit import FAILED, programs
 from offpath.lab import Lab
 from offpath.lab.plan import host_address
 

@@ -15,10 +15,7 @@ from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
-from offpath.bench.kit import options, turns
-from offpath.bench.kit.benchmark import Benchmark, Page
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import FAILED, Case, Site
+from offpath.bench.kit import FAILED, Benchmark, Case, Page, Site, Table, options, turns
 from offpath.lab import Lab
 from offpath.launch import policy_table
 from offpath.places import asked, comparison

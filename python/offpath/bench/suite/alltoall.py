@@ -13,10 +13,8 @@ from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import MAX_BYTES, parse_sizes
 from offpath.bench import goals, measuring
-from offpath.bench.kit import options, peers
-from offpath.bench.kit.benchmark import Benchmark, Page
+from offpath.bench.kit import Benchmark, Page, Table, options, peers
 from offpath.bench.kit.peers import Chart
-from offpath.bench.kit.tables import Table
 from offpath.bench.measuring import Conditions, Series
 from offpath.places import asked, comparison
 from offpath.places.comparison import DPU

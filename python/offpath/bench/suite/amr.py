@@ -13,10 +13,7 @@ import typer
 
 from offpath.base import commands
 from offpath.base.paths import paths
-from offpath.bench.kit import options, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns
 from offpath.launch.mpis import OPENMPI
 from offpath.places import asked, comparison
 from offpath.places.comparison import Place

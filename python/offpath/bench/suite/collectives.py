@@ -12,10 +12,8 @@ from offpath.base import commands
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
 from offpath.bench import compared, goals, measuring, placements
-from offpath.bench.kit import options, peers
-from offpath.bench.kit.benchmark import Benchmark, Page
+from offpath.bench.kit import Benchmark, Page, Table, options, peers
 from offpath.bench.kit.peers import Beside, ByPeer, Chart
-from offpath.bench.kit.tables import Table
 from offpath.bench.measuring import COLLECTIVES, Conditions, Series
 from offpath.bench.placements import CORES, DPU, PLACEMENTS, Link
 from offpath.places import asked, comparison

@@ -15,9 +15,7 @@ from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
 from offpath.bench import compression_sources, compression_transfers
-from offpath.bench.kit import options, programs
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
+from offpath.bench.kit import Benchmark, Table, options, programs
 from offpath.places import asked, comparison
 
 BASELINE = "zlib, one shot"

@@ -20,10 +20,7 @@ from offpath.base.sizes import parse_numbers
 from offpath.bench import fault_kills
 from offpath.bench.fault_kills import Kill, Program, Series
 from offpath.bench.fault_verdicts import FINE, VERDICTS, Ended
-from offpath.bench.kit import options, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns
 from offpath.places import asked, comparison
 from offpath.places.comparison import LoopbackPlace, Place
 

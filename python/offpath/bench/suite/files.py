@@ -16,10 +16,7 @@ from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
-from offpath.bench.kit import options, peers, rows, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, peers, rows, turns
 from offpath.places import asked, comparison
 from offpath.places.comparison import LoopbackPlace, Place
 

@@ -25,10 +25,7 @@ from offpath.bench.guest_launches import (
     launch_crowd,
     rate,
 )
-from offpath.bench.kit import options, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns
 from offpath.bench.measuring import Peer
 from offpath.launch import local
 from offpath.launch.mpis import MPICH

@@ -17,8 +17,7 @@ from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_numbers
 from offpath.bench import krylov_report, krylov_settings, matrix_market
-from offpath.bench.kit import options, turns
-from offpath.bench.kit.turns import FAILED, Case, Site
+from offpath.bench.kit import FAILED, Case, Site, options, turns
 from offpath.bench.krylov_model import Model, measured_parts
 from offpath.bench.krylov_report import BENCHMARK, own_name
 from offpath.bench.krylov_settings import ACCURACY, ALL_CORES, PETSC, SAME

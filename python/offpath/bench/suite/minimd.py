@@ -14,10 +14,7 @@ from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.sizes import parse_numbers
 from offpath.bench import minimd_settings
-from offpath.bench.kit import options, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns
 from offpath.bench.minimd_settings import BESIDE, HOST, HYBRID, OFF_PATH, OPENMP, TASKS, Setting, System, typical
 from offpath.launch.local import available_cores
 from offpath.launch.mpis import OPENMPI

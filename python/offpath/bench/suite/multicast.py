@@ -24,10 +24,7 @@ from offpath.base.errors import UserError
 from offpath.base.oldest import StrEnum
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_numbers, parse_sizes
-from offpath.bench.kit import options, rows, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, rows, turns
 from offpath.lab import Lab, inventory
 from offpath.lab.counters import LinkBytes, link_bytes
 from offpath.lab.plan import Loss, parse_rate

@@ -14,10 +14,9 @@ from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
 from offpath.bench import compared, measuring
-from offpath.bench.kit import options, peers
-from offpath.bench.kit.benchmark import Benchmark, Page
+from offpath.bench.kit import Benchmark, Page, Table, options, peers
 from offpath.bench.kit.peers import Beside, ByPeer, Chart
-from offpath.bench.kit.tables import Cell, Table, cell
+from offpath.bench.kit.tables import Cell, cell
 from offpath.bench.measuring import Conditions, Peer, Program, Series
 from offpath.launch import mpis
 from offpath.launch.mpis import TITLES

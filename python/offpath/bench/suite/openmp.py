@@ -15,10 +15,7 @@ from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench import halo as halo_exchange
-from offpath.bench.kit import options, programs, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, programs, turns
 from offpath.dpu import listing
 from offpath.places import asked, comparison
 

@@ -17,10 +17,7 @@ import typer
 
 from offpath.base import commands
 from offpath.base.errors import UserError
-from offpath.bench.kit import options, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Line, Table
-from offpath.bench.kit.turns import Site
+from offpath.bench.kit import Benchmark, Line, Site, Table, options, turns
 from offpath.bench.plan_cases import APPS, KINDS, App, Collective, Setting, summarize
 from offpath.launch import mpis
 from offpath.places import comparison

@@ -12,8 +12,7 @@ from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes, size_text
 from offpath.bench import compared, measuring
-from offpath.bench.kit import options
-from offpath.bench.kit.benchmark import Benchmark, Page
+from offpath.bench.kit import Benchmark, Page, options
 from offpath.bench.measuring import Conditions, Program, Series
 from offpath.bench.suite.collectives import LEAD, overlap_goals, overlap_tables
 from offpath.places import asked, comparison

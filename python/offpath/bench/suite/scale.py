@@ -13,10 +13,7 @@ import typer
 from offpath.base import commands, handover
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_numbers
-from offpath.bench.kit import options, rows, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, rows, turns
 from offpath.bench.service_memory import Sampler
 from offpath.places import asked, comparison
 from offpath.places.comparison import Place

@@ -17,10 +17,7 @@ import typer
 from offpath.base import commands, handover
 from offpath.base.paths import paths
 from offpath.bench import balance, placements
-from offpath.bench.kit import options, programs, rows, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, programs, rows, turns
 from offpath.bench.placements import CORES, DPU, Link
 from offpath.lab import Lab
 from offpath.places import asked, comparison

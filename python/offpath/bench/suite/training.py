@@ -18,10 +18,7 @@ from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_numbers
 from offpath.bench import placements, training_epochs, training_sharded
-from offpath.bench.kit import options, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns
 from offpath.bench.training_epochs import LIMIT_S, OURS, PORT, Where
 from offpath.lab.cluster import ENTER, Lab
 from offpath.lab.plan import host_address, parse_rate

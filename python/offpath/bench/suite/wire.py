@@ -12,10 +12,7 @@ import typer
 from offpath.base import commands
 from offpath.base.sizes import parse_sizes
 from offpath.bench import wire_cost
-from offpath.bench.kit import options, rows, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, rows, turns
 from offpath.lab import Lab
 from offpath.lab.plan import parse_rate
 from offpath.places import comparison

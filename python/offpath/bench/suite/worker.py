@@ -10,10 +10,7 @@ import typer
 from offpath.base import commands
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
-from offpath.bench.kit import options, programs, rows, turns
-from offpath.bench.kit.benchmark import Benchmark
-from offpath.bench.kit.tables import Table
-from offpath.bench.kit.turns import Case, Site
+from offpath.bench.kit import Benchmark, Case, Site, Table, options, programs, rows, turns
 from offpath.places import asked, comparison
 
 WAYS = ("near", "workers", "sockets")
