@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from offpath import ArgumentError, FolderStore, NoServiceError, OffpathError, TcpStore, WaitTimeout
+from offpath.base import proc
 from offpath.rendezvous import launchers, start
 from offpath.rendezvous.hosts import first_host, tasks_of_node
 from offpath.rendezvous.meeting import Meeting, ranks_text
@@ -60,7 +61,7 @@ def test_variables_that_make_no_sense(wrong):
 def test_a_job_without_a_name_is_its_launchers_process():
     environments = {os.getppid(): b"RANK=1\0HOME=/"}
     above = launchers._ancestor("RANK", lambda process: environments.get(process, b"HOME=/"))
-    assert above[0] == str(max(1, launchers.parent_of(os.getppid()))) and above[1]  # init has no parent
+    assert above[0] == str(max(1, proc.parent(os.getppid()))) and above[1]  # init has no parent
     assert launchers._ancestor("RANK", lambda process: b"")[0] == str(os.getppid())
 
 

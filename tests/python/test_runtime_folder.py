@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 import pytest
 from conftest import assert_one_line_error, offpath
+from offpath.base import proc
 from offpath.base.errors import UserError
 from offpath.base.files import new_file, private_folder
 from offpath.base.paths import runtime_folder
@@ -70,7 +71,7 @@ def test_a_record_ends_no_process_but_a_service(folder):
     """A number may have come to mean another process, or the record may be damaged."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
         pid = bystander.pid
-        record = service.Record("x", "x86_64", "a:1", "key", "log", pid, service._start_time(pid), False)
+        record = service.Record("x", "x86_64", "a:1", "key", "log", pid, proc.began(pid), False)
         devices = private_folder(private_folder(folder) / "devices")
         (devices / "x.json").write_text(json.dumps(asdict(record)))
         assert service.load("x") is None

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from offpath.base import abandoned
+from offpath.base import abandoned, proc
 
 # For ranks that are not the first, where a launcher has started us once for each: nothing can be there, so what they
 # record goes to a rank that has a folder.
@@ -31,11 +31,7 @@ def _remove_abandoned(shared: Path) -> None:
 
 def _prefix(pid: int) -> str:
     """Of the names of a process's folders: numbers are used again, so it says when that one began."""
-    try:
-        began = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except OSError:
-        began = "gone"
-    return f"{abandoned.FOLDER_BEGIN}{_machine()}-{pid}-{began}-"
+    return f"{abandoned.FOLDER_BEGIN}{_machine()}-{pid}-{proc.began(pid) or 'gone'}-"
 
 
 def _machine() -> str:

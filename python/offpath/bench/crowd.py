@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from offpath.base import proc
 from offpath.base.errors import UserError
 from offpath.base.processes import STOP_GRACE_S, handling
 
@@ -57,7 +58,7 @@ class Crowd:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=max(0.0, end - time.monotonic()))
         for pid, began in families.items():
-            if _began(pid) == began:
+            if proc.began(pid) == began:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         for child in running:
@@ -81,22 +82,10 @@ def _family(first: int) -> dict[int, str]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                children.setdefault(int(_stat(int(entry.name))[1]), []).append(int(entry.name))
+                children.setdefault(proc.parent(int(entry.name)), []).append(int(entry.name))
     found, waiting = {}, [first]
     while waiting:
         pid = waiting.pop()
-        found[pid] = _began(pid)
+        found[pid] = proc.began(pid)
         waiting += children.get(pid, [])
     return found
-
-
-def _began(pid: int) -> str:
-    try:
-        return _stat(pid)[19]
-    except OSError:
-        return "gone"
-
-
-def _stat(pid: int) -> list[str]:
-    """From the state on, as proc(5) lists it: the number of the parent is [1], the beginning [19]."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -18,6 +18,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from offpath.base import proc
 from offpath.base.errors import UserError
 from offpath.base.files import new_file, private_folder
 from offpath.base.oldest import StrEnum
@@ -138,7 +139,7 @@ def start(options: Options) -> Record:
         )
     record = Record(
         options.name, options.arch, options.listen, str(options.key_file), str(log), process.pid,
-        _start_time(process.pid) or "", options.arch != platform.machine(),
+        proc.began(process.pid), options.arch != platform.machine(),
     )  # fmt: skip
     try:
         await_listening(process, options.listen, log)
@@ -190,7 +191,7 @@ def stop(record: Record) -> None:
 
 def _is_running(record: Record) -> bool:
     """Its process is the one that was started, and a service."""
-    if not isinstance(record.pid, int) or record.pid <= 1 or _start_time(record.pid) != record.started:
+    if not isinstance(record.pid, int) or record.pid <= 1 or proc.began(record.pid) != record.started:
         return False
     try:
         program = os.path.basename(os.readlink(f"/proc/{record.pid}/exe").removesuffix(" (deleted)"))
@@ -222,15 +223,6 @@ def _listens(pid: int, port: int) -> bool:
                 if state == "0A" and int(local.rpartition(":")[2], 16) == port:
                     return True
     return False
-
-
-def _start_time(pid: int) -> str | None:
-    """None when there is no such process, or only what its parent has not collected yet."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return None if fields[0] == "Z" else fields[19]
 
 
 def _folder() -> Path:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from offpath.base import proc
 from offpath.lab import plan as planning
 
 NETNS_DIR = Path("/run/netns")
@@ -133,13 +134,9 @@ def _processes_where(matches: Callable[[int], bool]) -> list[int]:
     for entry in os.listdir("/proc"):
         if entry.isdigit() and int(entry) != os.getpid():
             with contextlib.suppress(OSError):  # it ended while we looked, or is not ours
-                if matches(int(entry)) and not _is_dead(int(entry)):
+                if matches(int(entry)) and not proc.is_dead(int(entry)):
                     found.append(int(entry))
     return found
-
-
-def _is_dead(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
 def _gone(find: Callable[[], list[int]], wait_s: float) -> bool:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from offpath.base import files
+from offpath.base import files, proc
 from offpath.base.errors import UserError
 from offpath.base.paths import paths, source_root
 from offpath.lab import inventory
@@ -114,12 +114,8 @@ def _record(name: str) -> dict | None:
 
 
 def _identity(pid: int) -> dict | None:
-    """A process by number and start time, because numbers are used again."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return {"pid": pid, "start_ticks": int(status.rpartition(")")[2].split()[19])}
+    began = proc.began(pid)
+    return {"pid": pid, "start_ticks": int(began)} if began else None
 
 
 def require_root() -> None:

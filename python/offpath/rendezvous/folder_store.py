@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from offpath.api.failures import ArgumentError
+from offpath.base import proc
 from offpath.base.errors import UserError
 from offpath.base.files import private_folder
-from offpath.rendezvous.launchers import started
 
 
 class FolderStore:
@@ -30,7 +30,7 @@ class FolderStore:
     def set(self, key: str, value: bytes) -> None:
         file = self._file(key)
         fresh = file.with_name(f".{file.name}.{os.getpid()}")
-        fresh.write_bytes(f"{os.getpid()} {started(os.getpid())}\n".encode() + value)
+        fresh.write_bytes(f"{os.getpid()} {proc.began(os.getpid())}\n".encode() + value)
         fresh.replace(file)  # so that nobody sees a part of it
 
     def get(self, key: str) -> bytes:
@@ -39,7 +39,7 @@ class FolderStore:
         except FileNotFoundError:
             raise KeyError(key) from None
         process, _, since = writer.decode().partition(" ")
-        if self._of_one_node and started(int(process)) != since:
+        if self._of_one_node and proc.began(int(process)) != since:
             raise KeyError(key)
         return value
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from offpath.api.failures import ArgumentError
+from offpath.base import proc
 from offpath.rendezvous.hosts import first_host, tasks_of_node
 
 
@@ -135,27 +136,10 @@ def _ancestor(variable: str, environ_of: Callable[[int], bytes] | None = None) -
             break
         if not any(entry.startswith(variable.encode() + b"=") for entry in environment.split(b"\0")):
             break
-        process = parent_of(process)
-    return str(process), started(process)
+        process = proc.parent(process)
+    return str(process), proc.began(process)
 
 
 def _environment(process: int) -> bytes:
     with open(f"/proc/{process}/environ", "rb") as file:
         return file.read()
-
-
-def parent_of(process: int) -> int:
-    return int(_stat(process)[1])
-
-
-def started(process: int) -> str:
-    """When, in the kernel's clock: with its number it names a process for good; empty where there is none."""
-    try:
-        return _stat(process)[19]
-    except OSError:
-        return ""
-
-
-def _stat(process: int) -> list[str]:
-    with open(f"/proc/{process}/stat") as file:
-        return file.read().rpartition(")")[2].split()

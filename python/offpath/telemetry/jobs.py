@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath.base import proc
 from offpath.base.errors import UserError
 from offpath.base.paths import runtime_folder
 from offpath.telemetry.observation import NoService, Observation, Snapshot
@@ -69,10 +70,9 @@ def _line_of(process: int) -> Iterator[int]:
     while process > 1:
         yield process
         try:
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            process = proc.parent(process)
         except OSError:
             return
-        process = int(fields[1])
 
 
 def _nothing(which: str | None) -> UserError:
