@@ -44,6 +44,11 @@ class Completed:
         ended = self.interrupted_by in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         return 128 + self.interrupted_by if ended else self.exit_status
 
+    @property
+    def said(self) -> str:
+        """All that was captured, errors first."""
+        return f"{self.stderr or ''}\n{self.stdout or ''}"
+
     def raise_if_interrupted(self) -> None:
         """For loops over many runs: Ctrl-C ends the loop, not only the run."""
         if self.interrupted_by == signal.SIGINT:

@@ -21,6 +21,7 @@ from offpath.bench.measuring import Peer
 from offpath.launch import local, stats
 from offpath.launch.local import Prepared
 from offpath.launch.mpis import OPENMPI
+from offpath.places import comparison
 
 ONE, OWN = "one", "own"
 SLEEPS, COMPUTES = "sleeps", "computes"
@@ -68,15 +69,8 @@ def launch_crowd(setting: Setting, mode: Peer, load: list[str], seconds: float, 
         folder = stack.enter_context(handover.folder())
         jobs = []
         for job in range(setting.jobs):
-            files = [
-                "--ready",
-                str(folder / f"ready{job}"),
-                "--go",
-                str(folder / "go"),
-                "--json",
-                str(_json(folder, job)),
-            ]
-            argv = [*program, *files]
+            files = {"--ready": folder / f"ready{job}", "--go": folder / "go", "--json": _json(folder, job)}
+            argv = [*program, *(str(word) for pair in files.items() for word in pair)]
             wish = local.prepared(setting.mpi, setting.ranks, argv, mode.offload, mode.env, crowded=crowded)
             jobs.append(stack.enter_context(wish))
         crowd = stack.enter_context(Crowd())
@@ -91,7 +85,7 @@ def launch_crowd(setting: Setting, mode: Peer, load: list[str], seconds: float, 
             computed = _ended(computations)
             problem = _until(PATIENCE_S, [], lambda: _over(running))
         felt = _ended(sleepers)
-        done = [_written(_json(folder, job)) for job in range(len(jobs))]
+        done = [comparison.written(_json(folder, job)) for job in range(len(jobs))]
         problem = _failed(folder, running, done) or problem or (_idle(jobs) if mode.must_offload else None)
     if problem:
         raise UserError(problem, FAILED)
@@ -170,26 +164,13 @@ def _failed(folder: Path, running: Sequence[subprocess.Popen], done: Sequence[di
 
 def _idle(jobs: Sequence[Prepared]) -> str | None:
     ranks = [rank for each in jobs for rank in stats.read(each.stats_file)]
-    if stats.offloaded_count(ranks):
-        return None
-    reasons = "; ".join(sorted({str(rank["reason"]) for rank in ranks if rank.get("reason")}))
-    return f"nothing was offloaded ({reasons or 'no rank said why'})"
+    return None if stats.offloaded_count(ranks) else stats.unused(ranks)
 
 
 def _json(folder: Path, job: int) -> Path:
     return folder / f"out{job}.json"
 
 
-def _written(file: Path) -> dict | None:
-    try:
-        return json.loads(file.read_text())
-    except (OSError, json.JSONDecodeError):
-        return None
-
-
 def _last_words(files: Sequence[Path]) -> str:
-    """A program's own complaint if it has one: launchers say a lot after it."""
     said = "\n".join(file.read_text(errors="replace") for file in files)
-    lines = [line.strip() for line in said.splitlines() if line.strip(" -")]
-    own = [line for line in lines if line.startswith(("load:", "offpath:", "offpath-stranger:")) or "WRONG" in line]
-    return (own or lines or ["it said nothing"])[0]
+    return comparison.last_words(said, "(load|offpath|offpath-stranger):|.*WRONG")

@@ -191,11 +191,9 @@ def _launch(series: Series, peer: Peer, repeats: int, elsewhere: Mapping[str, Pl
     result = comparison.launch_for_json(where, series.program.launcher or series.mpi, argv, peer.offload, peer.env)
     if result.output is None:
         raise UserError(result.problem or "", FAILED)
-    reasons = "; ".join(sorted({str(rank["reason"]) for rank in result.stats if rank.get("reason")}))
-    unreached = peer.placement != CORES and reasons
+    unreached = peer.placement != CORES and any(rank.get("reason") for rank in result.stats)
     if unreached or (peer.must_offload and stats.offloaded_count(result.stats) == 0):
-        said = f"nothing was offloaded ({reasons or 'no rank said why'}). Try OFFPATH_LOG=info to see more."
-        raise UserError(said, FAILED)
+        raise UserError(f"{stats.unused(result.stats)}. Try OFFPATH_LOG=info to see more.", FAILED)
     if result.problem:
         console.note(f"{result.problem} Its results count: they were written before.")
     series.carried = series.carried or {name: result.output[name] for name in series.program.carried}

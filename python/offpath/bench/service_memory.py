@@ -9,7 +9,8 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
-from offpath.base.paths import paths
+from offpath.base import proc
+from offpath.bench import fault_kills
 
 LOOK_S = 0.005
 
@@ -40,28 +41,19 @@ class Sampler:
         while not self._over.wait(LOOK_S):
             file = self.stop.with_name(f"{self.stop.name}.{len(self.found)}")
             if file.exists():
-                self.found.append(_taken_by(self._services()))
+                self.found.append(_taken_by(fault_kills.services(self.env)))
                 file.unlink()
 
-    def _services(self) -> list[Path]:
-        service, found = str(paths().service.resolve()), []
-        mark = "=".join(*self.env.items()).encode()
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                with contextlib.suppress(OSError):
-                    if os.readlink(entry / "exe") == service and mark in (entry / "environ").read_bytes().split(b"\0"):
-                        found.append(entry)
-        return found
 
-
-def _taken_by(services: list[Path]) -> dict:
+def _taken_by(services: list[int]) -> dict:
     taken = {"service_pss_kib": 0, "service_descriptors_count": 0, "service_threads_count": 0, "service_cpu_ns": 0}
-    for folder in services:
+    for service in services:
+        folder = Path(f"/proc/{service}")
         with contextlib.suppress(OSError):
             lines = dict(line.split(":", 1) for line in (folder / "smaps_rollup").read_text().splitlines()[1:])
             taken["service_pss_kib"] += int(lines["Pss"].split()[0])
             taken["service_descriptors_count"] += len(os.listdir(folder / "fd"))
             taken["service_threads_count"] += len(os.listdir(folder / "task"))
-            ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
-            taken["service_cpu_ns"] += sum(map(int, ticks)) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+            ticks = sum(map(int, proc.stat(service)[11:13]))
+            taken["service_cpu_ns"] += ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     return taken

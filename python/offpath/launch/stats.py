@@ -57,6 +57,12 @@ def offloaded_count(ranks: list[dict]) -> int:
     return total([*ranks, *messages, *files], "offloaded_count") + total(windows, "operations_count")
 
 
+def unused(ranks: list[dict]) -> str:
+    """What to say where nothing was offloaded: why, as the ranks have said it."""
+    reasons = "; ".join(sorted({str(rank["reason"]) for rank in ranks if rank.get("reason")}))
+    return f"nothing was offloaded ({reasons or 'no rank said why'})"
+
+
 def by_collective(ranks: list[dict]) -> dict[str, Counter]:
     """Per collective, under its nonblocking name, the sums of offloaded_count and native_count."""
     sums: dict[str, Counter] = {}

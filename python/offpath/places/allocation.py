@@ -220,10 +220,8 @@ def try_mpi(where: AllocationPlace, ranks: int) -> None:
     with handover.folder() as folder:
         argv = [program, "--collective", "ialltoall", "--repeats", "1", "--sizes", "1024", "--json"]
         result = where.run(where.launcher.mpi, [*argv, str(folder / "out.json")], False, {})
-        try:
-            found = json.loads((folder / "out.json").read_text())["rows"][0]["ranks"]
-        except (OSError, ValueError, LookupError):
-            found = None
+        written = comparison.written(folder / "out.json")
+        found = written and written["rows"][0]["ranks"]
     if result.returncode != 0:
         raise UserError(f"An MPI program does not run there ({_said(result)}). {_pmi_advice(where.launcher)}")
     if found is None:
@@ -261,8 +259,7 @@ def _run(mpi: str, argv: Sequence[str], chosen: Mapping[str, str], timeout_s: fl
 
 
 def _said(result: Completed) -> str:
-    lines = [line.strip() for line in f"{result.stderr or ''}\n{result.stdout or ''}".splitlines() if line.strip(" -*")]
-    return f"{(lines or ['it said nothing'])[0]}; exit {result.exit_status}"
+    return f"{comparison.last_words(result.said)}; exit {result.exit_status}"
 
 
 def node_facts_file() -> Path:

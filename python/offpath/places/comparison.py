@@ -8,6 +8,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -146,10 +147,11 @@ def launch_for_json(where: Place, mpi: str, argv: Sequence[str], offload: bool, 
             result = where.run(mpi, [*argv, "--json", str(file)], offload, env)
         except subprocess.TimeoutExpired as error:
             problem = f"{title} did not end within {error.timeout:.0f} s (it hangs). Please report this."
-            return Launch(_written(file), [], problem)
-        output, problem = _written(file), None
+            return Launch(written(file), [], problem)
+        output, problem = written(file), None
         if result.returncode != 0 or output is None:
-            said = _last_words(argv[0], result)
+            own = f"({re.escape(Path(argv[0]).name)}|offpath):|verified: no"
+            said = last_words(result.said, own)
             problem = f"{title} failed ({said}; exit {result.exit_status}). Try OFFPATH_LOG=debug to see more."
         elif result.stderr and result.stderr.strip():
             console.note(f"{title} said: {result.stderr.strip().splitlines()[0]}")
@@ -166,18 +168,18 @@ def run_for_json(
     return launch.output, launch.stats
 
 
-def _written(file: Path) -> dict | None:
+def written(file: Path) -> dict | None:
     try:
         return json.loads(file.read_text())
     except (OSError, json.JSONDecodeError):
         return None
 
 
-def _last_words(program: str, result: Completed) -> str:
-    """The program's own complaint if it has one: launchers say a lot after it."""
-    lines = [line.strip() for line in f"{result.stderr or ''}\n{result.stdout or ''}".splitlines() if line.strip(" -")]
-    own = [line for line in lines if line.startswith((f"{Path(program).name}:", "offpath:", "verified: no"))]
-    return (own or lines or ["it said nothing"])[0]
+def last_words(said: str, own: str = "") -> str:
+    """A program's own complaint if it has one, that is a line which begins with the pattern `own`: launchers say a lot
+    after it."""
+    lines = [line.strip() for line in said.splitlines() if line.strip(" -*")]
+    return next((line for line in lines if re.match(own, line)), (lines or ["it said nothing"])[0])
 
 
 def base_meta(kinds: Sequence[str]) -> dict:

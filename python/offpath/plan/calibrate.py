@@ -156,10 +156,9 @@ def _launch(
     for _ in range(launches):
         output, ranks = comparison.run_for_json(where, mpi, argv, path == DPU, env)
         if path == DPU and not stats.offloaded_count(ranks):
-            reasons = "; ".join(sorted({str(rank["reason"]) for rank in ranks if rank.get("reason")}))
             raise UserError(
-                f"nothing was offloaded ({reasons or 'no rank said why'}), so the service cannot be measured. Leave it "
-                "a core on each node, or give --share."
+                f"{stats.unused(ranks)}, so the service cannot be measured. Leave it a core on each node, or give "
+                "--share."
             )
         found.append(output["rows"])
     return found
