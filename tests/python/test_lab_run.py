@@ -8,7 +8,7 @@ import tempfile
 
 from conftest import LIMIT_S, ROOT, requires_root
 from lab_support import POLICY, ROUNDS, SHORTS
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.lab import launchers
 from offpath.launch import mpis
 from offpath.launch.local import native_environment
@@ -21,7 +21,7 @@ def at_head(lab, mpi, program, command, folder, **changes):
     env = os.environ | launchers.native_variables(mpi, lab.plan, False) | native_environment(mpi, False)
     env |= {"OFFPATH_LAB": lab.name, "OFFPATH_LAB_SHARED": str(program.parent), "OFFPATH_UCX_TLS": "tcp,self"}
     if mpi == mpis.MPICH:
-        env |= {"LD_PRELOAD": str(paths().require_yield_library()), "OFFPATH_LAB_YIELD": "0"}
+        env |= {"LD_PRELOAD": str(built(paths().yield_library)), "OFFPATH_LAB_YIELD": "0"}
     return subprocess.run(lab.inside("head", command), capture_output=True, text=True, timeout=LIMIT_S, cwd=folder,
                           env=env | changes)  # fmt: skip
 

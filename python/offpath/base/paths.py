@@ -31,10 +31,6 @@ class Paths:
         return self.prefix / "bin" / "offpath-policy"
 
     @property
-    def devices_program(self) -> Path:
-        return self.prefix / "bin" / "offpath-devices"
-
-    @property
     def sites_program(self) -> Path:
         """Not built where there is no libdw."""
         return self.prefix / "bin" / "offpath-sites"
@@ -76,43 +72,31 @@ class Paths:
 
     def app(self, name: str, mpi: str) -> Path:
         """The program `name` of apps/ built with `mpi`. Raises UserError when it is not built."""
-        return _built(self.apps / mpi / name)
+        return built(self.apps / mpi / name)
 
     def bench_program(self, name: str, mpi: str) -> Path:
         """The program `name` of bench/ built with `mpi`. Raises UserError when it is not built."""
-        return _built(self.bench / mpi / name)
+        return built(self.bench / mpi / name)
 
     def openmp_program(self, kind: str, name: str) -> Path:
         """The program with target regions `name` of apps/ or bench/ (`kind`). Raises UserError when it is not built."""
-        return _built((self.apps if kind == "apps" else self.bench) / "openmp" / name)
+        return built((self.apps if kind == "apps" else self.bench) / "openmp" / name)
 
     def tool(self, name: str) -> Path:
         """The program `name` that needs no MPI. Raises UserError when it is not built."""
-        return _built(self.prefix / "bin" / name)
+        return built(self.prefix / "bin" / name)
 
-    def require_service(self) -> Path:
-        return _built(self.service)
+    @property
+    def tasks_functions(self) -> Path:
+        """Of the benchmarks of tasks. Raises UserError when it is not built."""
+        return built(self.lib / "liboffpath_bench_functions.so")
 
-    def require_policy_program(self) -> Path:
-        return _built(self.policy_program)
 
-    def require_tasks_functions(self) -> Path:
-        return _built(self.preload_library.parent / "liboffpath_bench_functions.so")
-
-    def require_devices_program(self) -> Path:
-        return _built(self.devices_program)
-
-    def require_preload_library(self) -> Path:
-        return _built(self.preload_library)
-
-    def require_shmem_library(self) -> Path:
-        return _built(self.shmem_library)
-
-    def require_watch_library(self) -> Path:
-        return _built(self.watch_library)
-
-    def require_yield_library(self) -> Path:
-        return _built(self.yield_library)
+def built(path: Path) -> Path:
+    """The same. Raises UserError when it is not there."""
+    if not path.exists():
+        raise UserError(f"{path} does not exist (it is not built yet). Run: make build")
+    return path
 
 
 def source_root() -> Path | None:
@@ -155,9 +139,3 @@ def _at(prefix: Path) -> Paths:
     is_build_tree = (prefix / "CMakeCache.txt").exists()
     programs = installed if installed.is_dir() and not is_build_tree else prefix
     return Paths(prefix=prefix, apps=programs / "apps", bench=programs / "bench")
-
-
-def _built(path: Path) -> Path:
-    if not path.exists():
-        raise UserError(f"{path} does not exist (it is not built yet). Run: make build")
-    return path

@@ -85,7 +85,7 @@ def _launch(ppn: int, mpi: str, uneven: str, mode: str, options: Sequence[str], 
     env = {"OFFPATH_TASK_BALANCE": mode, "OFFPATH_TASK_EXECUTORS": "1", "OFFPATH_SERVICE_WORKERS": str(ppn),
            "OFFPATH_SERVICE_SHARE": "1"}  # fmt: skip
     with handover.folder(where.lab.plan.state_dir / "speeds") as folder:
-        words = [str(paths().bench_program("balance", mpi)), "--functions", str(paths().require_tasks_functions())]
+        words = [str(paths().bench_program("balance", mpi)), "--functions", str(paths().tasks_functions)]
         words += ["--speeds", str(folder), "--uneven", uneven, "--times", str(TIMES), *options]
         return comparison.run_for_json(where, mpi, words, False, env)[0]["total_s"]
 

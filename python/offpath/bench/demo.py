@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from offpath.base import commands, console, files
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.bench import demo_report
 from offpath.bench.kit.turns import duration_text
 from offpath.lab.plan import parse_rate
@@ -73,7 +73,7 @@ def demo_command(
     if rate is not None:
         parse_rate(rate)
     files.writable_file(out / "result.json", "--out")
-    paths().require_preload_library()
+    built(paths().preload_library)
     loopback = loopback or not comparison.lab_is_possible()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console.err) as progress:

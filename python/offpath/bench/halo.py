@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.bench.kit import FAILED, programs
 from offpath.launch import mpis
 from offpath.launch.local import native_environment
@@ -22,7 +22,7 @@ def rows(steps: int) -> list[dict]:
     if len(cores) < 2:
         raise UserError("halo needs two cores (the device takes one of them). Give --halo 0.")
     device = {
-        "LD_PRELOAD": str(paths().require_preload_library()),
+        "LD_PRELOAD": str(built(paths().preload_library)),
         "LD_LIBRARY_PATH": str(paths().lib),
         "OFFPATH_DEVICES": "local",
         "OFFPATH_SERVICE_CORES": str(cores[1]),

@@ -13,7 +13,7 @@ import typer
 
 from offpath.base import commands, console
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.version import __version__
 from offpath.bench import selftest_nodes, selftest_runs
 from offpath.bench.selftest_nodes import LOSS, NO, OK, Row
@@ -73,7 +73,7 @@ def selftest_command(
 
 def _launchers(launch: str | None, mpi: str) -> list[Launcher]:
     """One for each MPI. Raises UserError where nothing can be started."""
-    paths().require_preload_library()
+    built(paths().preload_library)
     cluster = cluster_files.name() or HERE
     if launch is not None:
         chosen = allocation.launcher(OnNodes(launch, cluster), mpi)

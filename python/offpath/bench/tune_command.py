@@ -14,7 +14,7 @@ from rich import box
 from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers, parse_sizes, size_text
 from offpath.base.tables import Table
 from offpath.bench import measuring, tuning
@@ -99,7 +99,7 @@ def tune_command(
     names = options.names(collectives or ",".join(known), list(known), "a regular collective, or send")
     file = None if dry_run else _file_to_write(started)
     files.writable_file(json_file, "--json")
-    paths().require_preload_library()
+    built(paths().preload_library)
 
     decisions: list[Decision] = []
     results: list[dict] = []

@@ -25,7 +25,7 @@ def collect() -> list[dict]:
 
 
 def _seen_by_programs() -> list[dict]:
-    program = paths().require_devices_program()
+    program = paths().tool("offpath-devices")
     key_known = service.KEY_VARIABLE in os.environ
     env = os.environ if key_known else os.environ | {service.KEY_VARIABLE: str(service.default_key_file())}
     result = subprocess.run([program], capture_output=True, text=True, env=env, timeout=ANSWER_LIMIT_S)

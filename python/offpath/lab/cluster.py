@@ -17,7 +17,7 @@ from pathlib import Path
 
 from offpath.base import processes
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.processes import Completed
 from offpath.lab import dpus, inventory, launchers, machines, network, quota, state, virtual
 from offpath.lab.plan import HEAD, Loss, Machines, Plan, parse_latency
@@ -191,7 +191,7 @@ class Lab:
                 chosen["OFFPATH_SERVICE_WRAPPER"] = f"{ENTER} {self.name} %h-dpu"
         if mpi == mpis.MPICH and (crowded or where.yield_library.exists()):
             # It also cures a hang of MPICH in MPI_Finalize, so it is there with and without yielding
-            libraries.append(str(where.require_yield_library()))
+            libraries.append(str(built(where.yield_library)))
             chosen["OFFPATH_LAB_YIELD"] = "1" if crowded else "0"
         chosen |= env
         if libraries:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from offpath.base.paths import Paths
+from offpath.base.paths import Paths, built
 from offpath.launch import cluster_files, mpis, policy_table, srun
 
 # Only the command line reads them.
@@ -39,13 +39,13 @@ def variables(
     """LD_PRELOAD and the OFFPATH_* variables of one run, those already in `environ` included."""
     if not options.enabled:
         return {"OFFPATH_ENABLE": "0"}
-    library = str(where.require_shmem_library() if openshmem else where.require_preload_library())
+    library = str(built(where.shmem_library) if openshmem else built(where.preload_library))
     chosen = {name: value for name, value in environ.items() if name.startswith("OFFPATH_")}
     for name in OURS_ONLY:
         chosen.pop(name, None)
     libraries = [library]
     if chosen.get("OFFPATH_MAPPED", "") not in ("", "0", "off", "allocated"):
-        libraries.append(str(where.require_watch_library()))
+        libraries.append(str(built(where.watch_library)))
     chosen["LD_PRELOAD"] = preload(libraries, environ)
     if where.service.exists():
         chosen.setdefault("OFFPATH_SERVICE_PATH", str(where.service))

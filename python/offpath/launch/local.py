@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from offpath.base import handover, processes
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.processes import Completed
 from offpath.launch import injection, mpis, stats
 
@@ -74,7 +74,7 @@ def prepared(
             env = {name: value for name, value in (env or {}).items() if name != "OFFPATH_POLICY"}
             libraries.append(chosen["LD_PRELOAD"])
         if mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim):
-            libraries.append(str(where.require_yield_library()))
+            libraries.append(str(built(where.yield_library)))
             chosen["OFFPATH_LAB_YIELD"] = "1"
         chosen |= env or {}
         if libraries:

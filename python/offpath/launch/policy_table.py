@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 
 FILE_VARIABLE = "OFFPATH_POLICY_FILE"
 NO_FILE = "none"
@@ -41,7 +41,7 @@ class Table:
 
 def parse(texts: Sequence[tuple[str, str]] = ()) -> Table:
     """The measured rows and those of each (source, text). Raises UserError that names the source of a bad text."""
-    command = [str(paths().require_policy_program()), *(text for _, text in texts)]
+    command = [str(built(paths().policy_program)), *(text for _, text in texts)]
     result = subprocess.run(command, capture_output=True, text=True, errors="replace")
     answer = json.loads(result.stdout)
     sources = [MEASURED, *(source for source, _ in texts)]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from offpath.base import console, handover, processes
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.processes import Completed
 from offpath.launch import checks, cluster_files, injection, local, mpis, own_rank, policy_table
 from offpath.launch import stats as statistics
@@ -163,7 +163,7 @@ def place(chosen: Launcher, nodes: int = 2, ppn: int = 1, measure: Sequence[str]
 def look(chosen: Launcher, command: Sequence[str], measure: Sequence[str] = (), tried: bool = False) -> list[dict]:
     """What the ranks say of their nodes, the first rank first. `tried`: also what can be done there. Raises UserError
     where nothing was started."""
-    needed = [paths().require_service(), paths().require_preload_library(), paths().backend_library(chosen.mpi)]
+    needed = [built(paths().service), built(paths().preload_library), paths().backend_library(chosen.mpi)]
     probe = [sys.executable, str(node_facts_file()), *(["--try"] if tried else measure), "--", *map(str, needed)]
     result = _run(chosen.mpi, [*command, *probe], {}, comparison.RUN_TIMEOUT_S)
     result.raise_if_interrupted()

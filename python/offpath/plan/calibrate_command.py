@@ -10,7 +10,7 @@ import typer
 
 from offpath.base import commands, console, files
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.launch import cluster_files, mpis
 from offpath.places import allocation, asked, comparison
 from offpath.places.asked import OnNodes
@@ -64,7 +64,7 @@ def calibrate_command(
         [kind] = comparison.chosen_mpis(mpi or mpis.OPENMPI)
         file = output or Path("machine.json")
         files.writable_file(file, "--output")
-        paths().require_preload_library()
+        built(paths().preload_library)
         with comparison.place(nodes, 1, rate, loopback) as where:
             machine = fitting.calibrate(where, kind, repeats, launches)
     files.write_json(file, machine)

@@ -10,7 +10,7 @@ import typer
 
 from offpath.base import commands, console, files, handover, processes
 from offpath.base.errors import UserError, write_error
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.launch import injection, mpis, own_rank
 from offpath.trace import parts as recorded
 from offpath.trace import profile as profiles
@@ -58,7 +58,7 @@ def profile_command(
 def variables(prefix: Path) -> dict[str, str]:
     """What every rank needs in its environment to be recorded."""
     return {
-        "LD_PRELOAD": injection.preload([str(paths().require_preload_library())]),
+        "LD_PRELOAD": injection.preload([str(built(paths().preload_library))]),
         VARIABLE: str(prefix),
     }
 

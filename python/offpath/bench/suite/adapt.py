@@ -13,7 +13,7 @@ import typer
 
 from offpath.base import commands
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_sizes
 from offpath.bench.kit import FAILED, Benchmark, Case, Page, Site, Table, options, turns
 from offpath.lab import Lab
@@ -82,7 +82,7 @@ def adapt_command(
     kinds = comparison.chosen_mpis(mpi)
     (size_bytes,) = parse_sizes(size)
     options.check_files(json_file, html_file)
-    paths().require_preload_library()
+    built(paths().preload_library)
     options.require_lab("A program beside DPUs that are slow on purpose is", rate)
     arguments = ["--bytes", str(size_bytes), "--turns", str(turns_of_phase), "--phases", str(phases)]
     arguments += ["--messages", str(messages)]

@@ -10,7 +10,7 @@ import typer
 
 from offpath.base import commands
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.sizes import MAX_BYTES, parse_sizes
 from offpath.bench import goals, measuring
 from offpath.bench.kit import Benchmark, Page, Table, options, peers
@@ -98,7 +98,7 @@ def alltoall_command(
     if collective not in ("ialltoall", "ialltoallv"):
         raise UserError(f"'{collective}' is not measured here. Give ialltoall or ialltoallv.")
     options.check_files(json_file, html_file)
-    paths().require_preload_library()
+    built(paths().preload_library)
     conditions = Conditions(nodes, ppn, rate, loopback, runs, repeats)
     result = measure(kinds, conditions, byte_sizes, collective, policy)
     BENCHMARK.deliver(result, json_file, html_file)

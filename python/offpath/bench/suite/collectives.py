@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from offpath.base import commands
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_sizes
 from offpath.bench import compared, goals, measuring, placements
 from offpath.bench.kit import Benchmark, Page, Table, options, peers
@@ -156,7 +156,7 @@ def collectives_command(
     placements.check(places, loopback, link)
     chosen = compared.chosen(peers_asked, kinds, tests, policy, places)
     options.check_files(json_file, html_file)
-    paths().require_preload_library()
+    built(paths().preload_library)
     all_series = [Series(kind, name, byte_sizes, chosen) for kind in kinds for name in names]
     about = {
         "collectives": names, "sizes_bytes": list(byte_sizes), "peers": [peer.name for peer in chosen], "tests": tests,

@@ -15,7 +15,7 @@ import typer
 
 from offpath.base import commands
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers
 from offpath.bench import fault_kills
 from offpath.bench.fault_kills import Kill, Program, Series
@@ -120,8 +120,8 @@ def faults_command(
         more[RANDOM] += ["--kinds", ",".join(options.names(collectives, COLLECTIVES, "a collective"))]
     if max(counts) > 1:
         options.require_lab("Several nodes are", rate)
-    paths().require_preload_library()
-    paths().require_service()
+    built(paths().preload_library)
+    built(paths().service)
     seed = random.SystemRandom().randrange(1 << 31) if seed is None else seed
     strike = fault_kills.replace if restarts else fault_kills.kill
     sites, found = [], []

@@ -14,7 +14,7 @@ import typer
 
 from offpath.base import commands
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_sizes
 from offpath.bench.kit import Benchmark, Case, Site, Table, options, peers, rows, turns
 from offpath.places import asked, comparison
@@ -68,7 +68,7 @@ def files_command(
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise UserError(f"No file can be made in {folder} ({error.strerror}). Give another --folder.") from None
-    paths().require_preload_library()
+    built(paths().preload_library)
     writing = Writing(byte_sizes, writers, repeats, folder)
     cases = [
         Case({"mpi": kind, "peer": peer}, functools.partial(writing.launch, kind, peer))

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from offpath.base import commands
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers
 from offpath.bench.crowd import ended_by_signals
 from offpath.bench.guest_launches import (
@@ -115,7 +115,7 @@ def guest_command(
         options.names(strangers, (SLEEPS, COMPUTES), "a stranger"),
     )  # fmt: skip
     options.check_files(json_file)
-    paths().require_preload_library()
+    built(paths().preload_library)
     paths().tool("offpath-stranger")
     load = ["--seconds", str(seconds), "--threads", str(threads)]
     rounds = [

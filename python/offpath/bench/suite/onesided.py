@@ -11,7 +11,7 @@ import typer
 
 from offpath.base import commands
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_sizes
 from offpath.bench import compared, measuring
 from offpath.bench.kit import Benchmark, Page, Table, options, peers
@@ -147,7 +147,7 @@ def onesided_command(
     options.check_files(json_file, html_file)
     if nodes * ppn % 2:
         raise UserError(f"{nodes * ppn} ranks are not usable (every origin needs a target). Change --nodes or --ppn.")
-    paths().require_preload_library()
+    built(paths().preload_library)
     all_series = chosen_series(kinds, shmem, names, byte_sizes, policy, chosen)
     about = {
         "operations": names, "sizes_bytes": list(byte_sizes), "shmem": shmem,

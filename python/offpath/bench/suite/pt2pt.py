@@ -9,7 +9,7 @@ import typer
 
 from offpath.base import commands
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_sizes, size_text
 from offpath.bench import compared, measuring
 from offpath.bench.kit import Benchmark, Page, options
@@ -82,7 +82,7 @@ def pt2pt_command(
     all_series = chosen_series(kinds, names, byte_sizes, most_bytes, chosen)
     if not all_series:
         raise UserError(f"No case has {size_text(most_bytes)} under way or less. Give shorter --sizes, or more --most.")
-    paths().require_preload_library()
+    built(paths().preload_library)
     about = {
         "patterns": names, "sizes_bytes": list(byte_sizes), "most_bytes": most_bytes,
         "peers": [peer.name for peer in chosen], "tests": tests,

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from offpath.base import commands, handover
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers
 from offpath.bench.kit import Benchmark, Case, Site, Table, options, rows, turns
 from offpath.bench.service_memory import Sampler
@@ -104,7 +104,7 @@ def scale_command(
     options.check_files(json_file)
     if max(node_counts) > 1:
         options.require_lab("Several nodes are", rate)
-    paths().require_preload_library()
+    built(paths().preload_library)
     sites = [
         Site(
             [[Case({"mpi": kind, "nodes": count, "ranks": each, "mode": mode}, functools.partial(_launch, kind, mode))

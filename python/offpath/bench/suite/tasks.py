@@ -148,7 +148,7 @@ def _answering(server: Sequence[str]) -> Iterator[None]:
 
 
 def _program() -> list[str]:
-    return [str(paths().tool("offpath-bench-tasks")), "--functions", str(paths().require_tasks_functions())]
+    return [str(paths().tool("offpath-bench-tasks")), "--functions", str(paths().tasks_functions)]
 
 
 def _measure(words: Sequence[str], env: Mapping[str, str], where: Path | None = None) -> dict:

@@ -15,7 +15,7 @@ import typer
 
 from offpath.base import commands
 from offpath.base.errors import UserError
-from offpath.base.paths import paths
+from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers
 from offpath.bench import placements, training_epochs, training_sharded
 from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns
@@ -133,7 +133,7 @@ def training_command(
     if wanted != ["epochs"] or any(where.in_lab for where in wheres):
         options.require_lab("Gradients, other machines and several nodes (all but --parts epochs alone) are")
     python = interpreter(training_sharded.NEEDS if "sharded" in wanted else "import torch")
-    paths().require_service()
+    built(paths().service)
     of_epochs = ["--model", model, "--shape", shape, "--pictures", str(pictures), "--share", str(augmentation)]
     of_epochs += ["--epochs", str(rounds)]
     epochs = [
