@@ -54,7 +54,7 @@ def test_what_is_believed():
         rank(**{"1M_2M": learned("host", turns=60), "8M_16M": learned(why="lost")}),
     ]
     (one,) = memory.learned_of(ranks)
-    assert (one.range, one.path, one.turns) == ("ialltoall:1M-2M:nodes=2", "host", 60)
+    assert (one["range"], one["path"], one["turns"]) == ("ialltoall:1M-2M:nodes=2", "host", 60)
 
 
 def test_a_later_run_starts_from_it():

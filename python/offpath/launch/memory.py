@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.launch import mpis, policy_table
 
@@ -32,6 +32,7 @@ BUSY_TIMEOUT_S = 5.0
 SITE_FILE = Path("/etc/offpath/practices.json")
 ANY = "*"  # a practice of any program, or launch
 COLUMNS = ("machine", "program", "launch", "range", "path", "host_ns", "dpu_ns", "turns", "seen")
+NUMBERS = ("host_ns", "dpu_ns", "turns")
 RANKS_OPTION = re.compile(r"(?:-n|-np|--np|--n|--ntasks)(?:=?(\d+))?")
 INTERPRETER = re.compile(r"(?:python|perl|ruby|julia|R|Rscript|bash|sh)[\d.]*")
 
@@ -45,17 +46,6 @@ class Job:
     machine: str
     program: str
     launch: str
-
-
-@dataclass(frozen=True)
-class Practice:
-    """One range of one collective, as OFFPATH_STATS_FILE names it (ialltoall:512K-1M:nodes=2)."""
-
-    range: str
-    path: str
-    host_ns: int
-    dpu_ns: int
-    turns: int
 
 
 def file() -> Path:
@@ -106,13 +96,8 @@ def rows(job: Job) -> str | None:
 
     What the user's own runs have learned comes before what a site says, and what is of this job alone before what is
     of any."""
-
-    def read(database: sqlite3.Connection) -> list[dict]:
-        database.row_factory = sqlite3.Row
-        return [dict(row) for row in database.execute(f"SELECT * FROM practice WHERE {_FRESH}")]
-
     known: dict[str, str] = {}
-    for practices in (_site(), _use(read, [])):
+    for practices in (_site(), _use(lambda database: _found(database, f"WHERE {_FRESH}"), [])):
         of_job = [each for each in practices if _is_of(each, job)]
         for each in sorted(of_job, key=lambda each: (each["program"] != ANY, each["launch"] != ANY)):
             known[each["range"]] = each["path"]
@@ -128,11 +113,7 @@ def rows(job: Job) -> str | None:
 
 
 def _is_of(practice: dict, job: Job) -> bool:
-    return (
-        practice["machine"] in (job.machine, ANY)
-        and practice["program"] in (job.program, ANY)
-        and practice["launch"] in (job.launch, ANY)
-    )
+    return all(practice[name] in (value, ANY) for name, value in vars(job).items())
 
 
 def _site() -> list[dict]:
@@ -150,13 +131,8 @@ def read_file(file: Path) -> list[dict]:
     try:
         said = json.loads(file.read_text())
         practices = [{column: each[column] for column in COLUMNS} for each in said["practices"]]
-        whole = said["format"] == FORMAT and all(
-            all(
-                isinstance(each[column], int if column in ("host_ns", "dpu_ns", "turns") else str) for column in COLUMNS
-            )
-            and each["path"] in ("host", "dpu")
-            for each in practices
-        )
+        types = all(type(each[name]) is (int if name in NUMBERS else str) for each in practices for name in COLUMNS)
+        whole = said["format"] == FORMAT and types and all(each["path"] in ("host", "dpu") for each in practices)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{file} holds no practices ({error}). Write one with: offpath policy export FILE") from None
     if not whole:
@@ -168,7 +144,7 @@ def write_file(file: Path) -> int:
     """Writes all practices. Returns how many."""
     known = practices()
     try:
-        file.write_text(json.dumps({"format": FORMAT, "practices": known}, indent=1) + "\n")
+        files.write_json(file, {"format": FORMAT, "practices": known})
     except OSError as error:
         raise UserError(f"{file} cannot be written ({error.strerror}). Name another file.") from None
     return len(known)
@@ -196,25 +172,24 @@ def keep(job: Job, ranks: Sequence[dict]) -> None:
     def write(database: sqlite3.Connection) -> None:
         database.execute(f"DELETE FROM practice WHERE NOT {_FRESH}")
         database.executemany(
-            "INSERT OR REPLACE INTO practice VALUES (?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))",
-            [
-                (job.machine, job.program, job.launch, each.range, each.path, each.host_ns, each.dpu_ns, each.turns)
-                for each in learned
-            ],
+            f"INSERT OR REPLACE INTO practice VALUES ({', '.join('?' * (len(COLUMNS) - 1))}, datetime('now'))",
+            [(job.machine, job.program, job.launch, *each.values()) for each in learned],
         )
 
     _use(write, None)
 
 
-def learned_of(ranks: Sequence[dict]) -> list[Practice]:
-    """By range, of the team that knows most; only where both paths were seen, and not of a lost service."""
-    best: dict[str, Practice] = {}
+def learned_of(ranks: Sequence[dict]) -> list[dict]:
+    """What is of no job in the COLUMNS, by range, as OFFPATH_STATS_FILE names it (ialltoall:512K-1M:nodes=2): of the
+    team that knows most; only where both paths were seen, and not of a lost service."""
+    best: dict[str, dict] = {}
     for rank in ranks:
         for name, entry in rank.get("learned", {}).items():
-            each = Practice(name, entry["path"], entry["host_ns"], entry["dpu_ns"], entry["turns_count"])
-            believed = each.turns >= LEAST_TURNS and each.host_ns and each.dpu_ns and entry["why"] != "lost"
-            if believed and (name not in best or each.turns > best[name].turns):
-                best[name] = each
+            turns = entry["turns_count"]
+            times = {key: entry[key] for key in ("host_ns", "dpu_ns")}
+            believed = turns >= LEAST_TURNS and all(times.values()) and entry["why"] != "lost"
+            if believed and (name not in best or turns > best[name]["turns"]):
+                best[name] = {"range": name, "path": entry["path"], **times, "turns": turns}
     return list(best.values())
 
 
@@ -224,12 +199,12 @@ _FRESH = f"seen > datetime('now', '-{KEPT_DAYS} days')"
 def practices() -> list[dict]:
     """All of them, newest first. Raises UserError when the database cannot be read."""
 
-    def read(database: sqlite3.Connection) -> list[dict]:
-        database.row_factory = sqlite3.Row
-        return [dict(row) for row in database.execute("SELECT * FROM practice ORDER BY seen DESC, range")]
-
     with _opened() as database:
-        return [] if database is None else read(database)
+        return [] if database is None else _found(database, "ORDER BY seen DESC, range")
+
+
+def _found(database: sqlite3.Connection, which: str) -> list[dict]:
+    return [dict(zip(COLUMNS, row)) for row in database.execute(f"SELECT {', '.join(COLUMNS)} FROM practice {which}")]
 
 
 def forget(program: str | None) -> int:
