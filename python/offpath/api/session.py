@@ -79,7 +79,7 @@ class Session(Attachment):
 
     def counters(self) -> dict[str, int]:
         """What the service did for this process, by the names of offpath_session_counters_t."""
-        out = structs.Counters(struct_bytes=sizeof(structs.Counters))
+        out = structs.SessionCounters(struct_bytes=sizeof(structs.SessionCounters))
         with self.in_use as handle:
             check(library().offpath_session_counters(handle, byref(out)), "counters")
         return {name: getattr(out, name) for name, *_ in out._fields_[1:]}

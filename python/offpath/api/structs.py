@@ -11,25 +11,28 @@ from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
 from offpath.base import words
 
 
+def _fields(*rows: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    """Of rows of a type and the names of those that have it."""
+    return [(name, kind) for kind, *names in rows for name in names]
+
+
 class Error(ctypes.Structure):
     _fields_ = [("status", c_int), ("text", c_char * 252)]
 
 
 class AttachParams(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", c_uint32),
-        ("flags", c_uint32),
-        ("job_token", c_uint8 * TOKEN_BYTES),
-        ("service_cores", c_char_p),
-        ("node_sessions_count", c_uint32),
-        ("reserved", c_uint32),
-    ]
+    _fields_ = _fields(
+        (c_uint32, "struct_bytes", "flags"),
+        (c_uint8 * TOKEN_BYTES, "job_token"),
+        (c_char_p, "service_cores"),
+        (c_uint32, "node_sessions_count", "reserved"),
+    )
 
 
 _TYPES: dict[str, Any] = {"uint32_t": c_uint32, "uint64_t": c_uint64, "double": c_double}
 
 
-class Counters(ctypes.Structure):
+class SessionCounters(ctypes.Structure):
     _fields_ = [
         ("struct_bytes", c_uint32),
         *((row["name"], _TYPES[row["type"]]) for row in words.rows("counters")),
@@ -37,94 +40,70 @@ class Counters(ctypes.Structure):
 
 
 class TeamParams(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", c_uint32),
-        ("rank", c_uint32),
-        ("size", c_uint32),
-        ("address_stride_bytes", c_uint32),
-        ("id", c_uint8 * TEAM_ID_BYTES),
-        ("addresses", c_void_p),
-        ("compress", c_char_p),
-    ]
+    _fields_ = _fields(
+        (c_uint32, "struct_bytes", "rank", "size", "address_stride_bytes"),
+        (c_uint8 * TEAM_ID_BYTES, "id"),
+        (c_void_p, "addresses"),
+        (c_char_p, "compress"),
+    )
 
 
 class Block(ctypes.Structure):
-    _fields_ = [
-        ("peer", c_uint32),
-        ("tag", c_uint32),
-        ("address", c_void_p),
-        ("bytes", c_uint64),
-        ("layout", c_uint32),
-    ]
+    _fields_ = _fields(
+        (c_uint32, "peer", "tag"),
+        (c_void_p, "address"),
+        (c_uint64, "bytes"),
+        (c_uint32, "layout"),
+    )
 
 
 class Collective(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", c_uint32),
-        ("kind", c_int),
-        ("algorithm", c_int),
-        ("root", c_uint32),
-        ("op", c_int),
-        ("element", c_int),
-        ("send", c_void_p),
-        ("recv", c_void_p),
-        ("send_count", c_uint32),
-        ("recv_count", c_uint32),
-        ("counts_bytes", c_void_p),
-        ("layouts", c_void_p),
-        ("layouts_count", c_uint32),
-        ("ends", c_int),
-    ]
+    _fields_ = _fields(
+        (c_uint32, "struct_bytes"),
+        (c_int, "kind", "algorithm"),
+        (c_uint32, "root"),
+        (c_int, "op", "element"),
+        (c_void_p, "send", "recv"),
+        (c_uint32, "send_count", "recv_count"),
+        (c_void_p, "counts_bytes", "layouts"),
+        (c_uint32, "layouts_count"),
+        (c_int, "ends"),
+    )
 
 
 class WindowParams(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", c_uint32),
-        ("flags", c_uint32),
-        ("id", c_uint64),
-        ("base", c_void_p),
-        ("bytes", c_uint64),
-    ]
+    _fields_ = _fields(
+        (c_uint32, "struct_bytes", "flags"),
+        (c_uint64, "id"),
+        (c_void_p, "base"),
+        (c_uint64, "bytes"),
+    )
 
 
-class RemoteParams(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", c_uint32),
-        ("kind", c_int),
-        ("target", c_uint32),
-        ("op", c_int),
-        ("element", c_int),
-        ("target_layout", c_uint32),
-        ("target_offset", c_uint64),
-        ("target_bytes", c_uint64),
-        ("send", Block),
-        ("result", Block),
-        ("layouts", c_void_p),
-        ("layouts_count", c_uint32),
-        ("flags", c_uint32),
-        ("signal", c_void_p),
-    ]
+class Remote(ctypes.Structure):
+    _fields_ = _fields(
+        (c_uint32, "struct_bytes"),
+        (c_int, "kind"),
+        (c_uint32, "target"),
+        (c_int, "op", "element"),
+        (c_uint32, "target_layout"),
+        (c_uint64, "target_offset", "target_bytes"),
+        (Block, "send", "result"),
+        (c_void_p, "layouts"),
+        (c_uint32, "layouts_count", "flags"),
+        (c_void_p, "signal"),
+    )
 
 
 class OpTimes(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", c_uint32),
-        ("last_peer", c_uint32),
-        ("posted_ns", c_uint64),
-        ("started_ns", c_uint64),
-        ("first_byte_ns", c_uint64),
-        ("done_ns", c_uint64),
-    ]
+    _fields_ = _fields(
+        (c_uint32, "struct_bytes", "last_peer"),
+        (c_uint64, "posted_ns", "started_ns", "first_byte_ns", "done_ns"),
+    )
 
 
 class FunctionParams(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", c_uint32),
-        ("flags", c_uint32),
-        ("library", c_char_p),
-        ("symbol", c_char_p),
-        ("signature", c_char_p),
-    ]
+    _fields_ = _fields((c_uint32, "struct_bytes", "flags"), (c_char_p, "library", "symbol", "signature"))
 
 
 class TaskRange(ctypes.Structure):
@@ -132,65 +111,34 @@ class TaskRange(ctypes.Structure):
 
 
 class TaskParams(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", c_uint32),
-        ("flags", c_uint32),
-        ("function", c_void_p),
-        ("argument", c_char_p),
-        ("argument_bytes", c_uint64),
-        ("ranges", c_void_p),
-        ("after", c_void_p),
-        ("ranges_count", c_uint32),
-        ("after_count", c_uint32),
-        ("priority", c_int32),
-        ("reserved", c_uint32),
-        ("limit_ns", c_uint64),
-        ("cost_ns", c_uint64),
-        ("deadline_ns", c_uint64),
-    ]
+    _fields_ = _fields(
+        (c_uint32, "struct_bytes", "flags"),
+        (c_void_p, "function"),
+        (c_char_p, "argument"),
+        (c_uint64, "argument_bytes"),
+        (c_void_p, "ranges", "after"),
+        (c_uint32, "ranges_count", "after_count"),
+        (c_int32, "priority"),
+        (c_uint32, "reserved"),
+        (c_uint64, "limit_ns", "cost_ns", "deadline_ns"),
+    )
 
 
 class TaskResult(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", c_uint32),
-        ("code", c_int32),
-        ("signal", c_int32),
-        ("executor", c_uint32),
-        ("run_ns", c_uint64),
-        ("text", c_char * 256),
-    ]
+    _fields_ = _fields(
+        (c_uint32, "struct_bytes"),
+        (c_int32, "code", "signal"),
+        (c_uint32, "executor"),
+        (c_uint64, "run_ns"),
+        (c_char * 256, "text"),
+    )
 
 
 class FileTransfer(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", c_uint32),
-        ("flags", c_uint32),
-        ("memory", Block),
-        ("offset_bytes", c_uint64),
-        ("skip_bytes", c_uint64),
-        ("layouts", c_void_p),
-        ("after", c_void_p),
-        ("layouts_count", c_uint32),
-        ("layout", c_uint32),
-        ("after_count", c_uint32),
-        ("reserved", c_uint32),
-    ]
-
-
-# Names in the header, for the test that compares sizes and offsets.
-IN_THE_HEADER: dict[str, type[ctypes.Structure]] = {
-    "offpath_error_t": Error,
-    "offpath_attach_params_t": AttachParams,
-    "offpath_session_counters_t": Counters,
-    "offpath_team_params_t": TeamParams,
-    "offpath_block_t": Block,
-    "offpath_collective_t": Collective,
-    "offpath_window_params_t": WindowParams,
-    "offpath_remote_t": RemoteParams,
-    "offpath_op_times_t": OpTimes,
-    "offpath_function_params_t": FunctionParams,
-    "offpath_task_range_t": TaskRange,
-    "offpath_task_params_t": TaskParams,
-    "offpath_task_result_t": TaskResult,
-    "offpath_file_transfer_t": FileTransfer,
-}
+    _fields_ = _fields(
+        (c_uint32, "struct_bytes", "flags"),
+        (Block, "memory"),
+        (c_uint64, "offset_bytes", "skip_bytes"),
+        (c_void_p, "layouts", "after"),
+        (c_uint32, "layouts_count", "layout", "after_count", "reserved"),
+    )

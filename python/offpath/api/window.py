@@ -143,8 +143,8 @@ class Window:
         if op is not None and send is not None:
             operator = _OPERATORS[op] if op in _OPERATORS else operator_named(op)
             element = int(send.element("the data"))
-        params = structs.RemoteParams(
-            sizeof(structs.RemoteParams), int(kind), target, operator, element, 0, offset, nbytes, _block(send),
+        params = structs.Remote(
+            sizeof(structs.Remote), int(kind), target, operator, element, 0, offset, nbytes, _block(send),
             _block(result), None, 0, 0, signal.address if signal else None,
         )  # fmt: skip
         out = c_void_p()
