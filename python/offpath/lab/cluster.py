@@ -17,7 +17,7 @@ from pathlib import Path
 
 from offpath.base import processes
 from offpath.base.errors import UserError
-from offpath.base.paths import built, paths
+from offpath.base.paths import paths
 from offpath.base.processes import Completed
 from offpath.lab import dpus, inventory, launchers, machines, network, quota, state, virtual
 from offpath.lab.plan import HEAD, Loss, Machines, Plan, parse_latency
@@ -175,28 +175,17 @@ class Lab:
     def _variables(
         self, mpi: str, offload: bool, stats_file: str, crowded: bool, env: Mapping[str, str]
     ) -> dict[str, str]:
-        where = paths()
         chosen = launchers.native_variables(mpi, self.plan, crowded)
-        libraries = []
         if offload:
-            options = injection.measured_run(env, stats_file, share=True)
-            memory = injection.memory_setting(env)
-            chosen |= injection.variables(options, where, memory, openshmem=mpi == mpis.OPENSHMEM)
-            env = {name: value for name, value in env.items() if name != "OFFPATH_POLICY"}
-            libraries.append(chosen["LD_PRELOAD"])
             chosen |= launchers.service_variables(self.plan)
             if self.plan.machines:
                 chosen["OFFPATH_DPUS"] = self.dpus()
             elif not self.plan.rdma:
                 chosen["OFFPATH_SERVICE_WRAPPER"] = f"{ENTER} {self.name} %h-dpu"
-        if mpi == mpis.MPICH and (crowded or where.yield_library.exists()):
-            # It also cures a hang of MPICH in MPI_Finalize, so it is there with and without yielding
-            libraries.append(str(built(where.yield_library)))
-            chosen["OFFPATH_LAB_YIELD"] = "1" if crowded else "0"
-        chosen |= env
-        if libraries:
-            chosen["LD_PRELOAD"] = injection.preload(libraries, chosen if "LD_PRELOAD" in env else {})
-        return chosen
+        # It also cures a hang of MPICH in MPI_Finalize, so it is there with and without yielding
+        shim = mpi == mpis.MPICH and (crowded or paths().yield_library.exists())
+        options = injection.measured_run(env, stats_file, share=True) if offload else None
+        return injection.measured_variables(mpi, chosen | dict(env), options, crowded if shim else None)
 
     def dpus(self) -> str:
         """OFFPATH_DPUS of this lab: each node's own."""

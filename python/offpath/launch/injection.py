@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from offpath.base.paths import Paths, built
+from offpath.base.paths import Paths, built, paths
 from offpath.launch import cluster_files, mpis, policy_table, srun
 
 # Only the command line reads them.
@@ -72,6 +72,25 @@ def measured_run(env: Mapping[str, str], stats_file: str, share: bool) -> Offloa
     """For a run whose variables are all in `env`, but for the machine's policy file."""
     policy_file = env.get(policy_table.FILE_VARIABLE) or os.environ.get(policy_table.FILE_VARIABLE)
     return OffloadOptions(policy=env.get("OFFPATH_POLICY"), policy_file=policy_file, stats_file=stats_file, share=share)
+
+
+def measured_variables(
+    mpi: str, env: Mapping[str, str], options: OffloadOptions | None, yields: bool | None
+) -> dict[str, str]:
+    """Of the ranks of such a run. `options`: of measured_run(), None: without Offpath. `yields`: whether the library
+    with which MPICH can yield does so while it waits; None: it is not there."""
+    chosen, libraries = {}, []
+    if options is not None:
+        chosen = variables(options, paths(), memory_setting(env), openshmem=mpi == mpis.OPENSHMEM)
+        libraries.append(chosen["LD_PRELOAD"])
+        env = {name: value for name, value in env.items() if name != "OFFPATH_POLICY"}
+    if yields is not None:
+        libraries.append(str(built(paths().yield_library)))
+        chosen["OFFPATH_LAB_YIELD"] = "1" if yields else "0"
+    chosen |= env
+    if libraries:
+        chosen["LD_PRELOAD"] = preload(libraries, env)
+    return chosen
 
 
 def memory_setting(env: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from offpath.base import handover, processes
-from offpath.base.paths import built, paths
 from offpath.base.processes import Completed
 from offpath.launch import injection, mpis, stats
 
@@ -59,26 +58,14 @@ def prepared(
     crowded: bool | None = None,
 ) -> Iterator[Prepared]:
     """What local_mpirun starts. `crowded`: ranks share cores; by default when those of this job outnumber them."""
-    where = paths()
     cores = available_cores()
     share = np >= len(cores) if crowded is None else crowded or np >= len(cores)
     crowded = np > len(cores) if crowded is None else crowded
     mpis.executable(argv[0])
     with handover.folder() as folder, stats.private_file(folder) as stats_file:
-        chosen: dict[str, str] = {}
-        libraries = []
-        if offload:
-            options = injection.measured_run(env or {}, stats_file, share=share)
-            memory = injection.memory_setting(env or {})
-            chosen |= injection.variables(options, where, memory, openshmem=mpi == mpis.OPENSHMEM)
-            env = {name: value for name, value in (env or {}).items() if name != "OFFPATH_POLICY"}
-            libraries.append(chosen["LD_PRELOAD"])
-        if mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim):
-            libraries.append(str(built(where.yield_library)))
-            chosen["OFFPATH_LAB_YIELD"] = "1"
-        chosen |= env or {}
-        if libraries:
-            chosen["LD_PRELOAD"] = injection.preload(libraries, chosen)
+        options = injection.measured_run(env or {}, stats_file, share=share) if offload else None
+        yields = mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim)
+        chosen = injection.measured_variables(mpi, env or {}, options, yields or None)
         program = pinned(argv, cores) if pin else list(argv)
         command = [mpis.launcher(mpi), "-np", str(np)]
         if mpi in (mpis.OPENMPI, mpis.OPENSHMEM):
