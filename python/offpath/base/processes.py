@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from pathlib import Path
+from typing import IO, NoReturn
 
 from offpath.base.errors import UserError
 
@@ -100,6 +102,23 @@ def handling(signals: Iterable[int], handler: Callable[[int, object], None]) -> 
     finally:
         for signum, former in before.items():
             signal.signal(signum, former)
+
+
+def in_background(argv: Sequence[str], output: IO[bytes], env: Mapping[str, str] | None = None) -> subprocess.Popen:
+    """In a session of its own, with all that it says in a file."""
+    return subprocess.Popen(
+        argv, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+    )
+
+
+def not_started(process: subprocess.Popen, log: Path, is_up: Callable[[], bool], until_s: float) -> str | None:
+    """Its last words where it has ended, or time is up, before that holds (what a kernel logs aside); None: it does."""
+    while not is_up():
+        if process.poll() is not None or time.monotonic() >= until_s:
+            said = [line for line in log.read_text(errors="replace").splitlines() if line.strip() and line[0] != "["]
+            return said[-1].strip() if said else "it says nothing"
+        time.sleep(0.02)
+    return None
 
 
 def become(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:

@@ -18,7 +18,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from offpath.base import proc
+from offpath.base import proc, processes
 from offpath.base.errors import UserError
 from offpath.base.files import new_file, private_folder
 from offpath.base.oldest import StrEnum
@@ -134,9 +134,7 @@ def start(options: Options) -> Record:
         raise UserError(f"A device named {options.name} runs already. Choose another name, or: offpath device stop")
     log = folder / f"{options.name}.log"
     with new_file(log) as output:
-        process = subprocess.Popen(
-            command(options), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
-        )
+        process = processes.in_background(command(options), output)
     record = Record(
         options.name, options.arch, options.listen, str(options.key_file), str(log), process.pid,
         proc.began(process.pid), options.arch != platform.machine(),
@@ -203,15 +201,9 @@ def _is_running(record: Record) -> bool:
 def await_listening(process: subprocess.Popen, address: str, log: Path) -> None:
     """Returns when the process, in whichever network it is, listens there. Raises UserError when it does not."""
     port = int(address.rpartition(":")[2])
-    deadline = time.monotonic() + START_LIMIT_S
-    while process.poll() is None and time.monotonic() < deadline:
-        if _listens(process.pid, port):
-            return
-        time.sleep(0.02)
-    said = log.read_text(errors="replace").strip().splitlines()
-    raise UserError(
-        f"The device service did not start: {said[-1] if said else 'it says nothing'} (all of it: {log}).", 1
-    )
+    until_s = time.monotonic() + START_LIMIT_S
+    if said := processes.not_started(process, log, lambda: _listens(process.pid, port), until_s):
+        raise UserError(f"The device service did not start: {said} (all of it: {log}).", 1)
 
 
 def _listens(pid: int, port: int) -> bool:

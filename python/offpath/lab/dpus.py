@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Device services on a lab's DPUs: target regions of a node's programs run on its own DPU, behind its own port."""
 
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from offpath.base import processes
 from offpath.dpu import service
 from offpath.lab.plan import Plan
 
@@ -25,10 +25,7 @@ def start(plan: Plan, inside: Callable[[str, Sequence[str]], list[str]]) -> None
         options = service.Options(dpu.place, plan.dpu_arch, address, key, ",".join(map(str, dpu.cores)))
         log = plan.state_dir / dpu.node / f"device{dpu.number if dpu.number > 1 else ''}.log"
         with open(log, "wb") as output:
-            process = subprocess.Popen(
-                inside(dpu.place, service.command(options)),
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-            )  # fmt: skip
+            process = processes.in_background(inside(dpu.place, service.command(options)), output)
         listed = plan.state_dir / dpu.node / "devices"
         before = listed.read_text().strip() + "," if listed.exists() else ""
         listed.write_text(f"{before}{options.name}={address}/{plan.dpu_arch}\n")

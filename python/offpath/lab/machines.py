@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DPUs that are machines: each has a first process of its own, and namespaces that live as long as that."""
 
-import subprocess
 import time
 from collections.abc import Sequence
 
+from offpath.base import processes
 from offpath.base.errors import UserError
 from offpath.lab.plan import Dpu, Plan
 
@@ -19,21 +19,14 @@ def boot(plan: Plan, enter: Sequence[str]) -> None:
     for dpu in plan.dpus:
         log = plan.state_dir / dpu.place / "boot.log"
         with open(log, "wb") as output:
-            process = subprocess.Popen(
-                [*enter, "--boot", plan.name, dpu.place],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-            )  # fmt: skip
-        started.append((dpu, process, log))
+            started.append((dpu, processes.in_background([*enter, "--boot", plan.name, dpu.place], output), log))
     deadline = time.monotonic() + START_LIMIT_S
     for dpu, process, log in started:
-        while not (plan.state_dir / dpu.place / "init").exists():
-            if process.poll() is not None or time.monotonic() >= deadline:
-                said = log.read_text(errors="replace").strip().splitlines()
-                raise UserError(
-                    f"{dpu.place} did not start ({said[-1] if said else 'it says nothing'}). A DPU that is a machine "
-                    "needs a kernel with namespaces of processes and IPC."
-                )
-            time.sleep(0.01)
+        if said := processes.not_started(process, log, (plan.state_dir / dpu.place / "init").exists, deadline):
+            raise UserError(
+                f"{dpu.place} did not start ({said}). A DPU that is a machine needs a kernel with namespaces of "
+                "processes and IPC."
+            )
 
 
 def entry(plan: Plan, dpu: Dpu, enter: str, service: str) -> str:

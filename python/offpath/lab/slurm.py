@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from offpath.base import processes
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.lab import inventory, launchers
@@ -167,11 +168,8 @@ def _prepare(plan: Plan, settings: Sequence[str], files: Mapping[str, str]) -> N
 
 def _start(lab: Lab, place: str, name: str, *arguments: str) -> subprocess.Popen:
     with open(home(lab.plan) / f"{name}-{place}-output.log", "wb") as output:
-        return subprocess.Popen(
-            lab.inside(place, [shutil.which(name, path=SEARCHED), *arguments]),
-            env=os.environ | variables(lab.plan), stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            start_new_session=True,
-        )  # fmt: skip
+        words = lab.inside(place, [shutil.which(name, path=SEARCHED), *arguments])
+        return processes.in_background(words, output, os.environ | variables(lab.plan))
 
 
 def _idle_nodes(lab: Lab) -> int:

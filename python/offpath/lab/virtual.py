@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from offpath.base import processes
 from offpath.base.errors import UserError
 from offpath.base.paths import source_root
 from offpath.lab.plan import SUBNET_BITS, Plan, host_address, namespace
@@ -47,19 +48,13 @@ def boot(plan: Plan) -> None:
         place = ["nsenter", f"--net=/run/netns/{namespace(plan.name, node)}", "taskset", "-c", plan.cores_of(index)]
         log = plan.state_dir / node / "boot.log"
         with open(log, "wb") as output:
-            process = subprocess.Popen(
-                [*place, *_machine(folder, processor, len(plan.node_cores[index])), *_parts(plan, index + 1)],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-            )  # fmt: skip
+            command = [*place, *_machine(folder, processor, len(plan.node_cores[index])), *_parts(plan, index + 1)]
+            process = processes.in_background(command, output)
         started.append((node, process, log))
     deadline = time.monotonic() + START_LIMIT_S
     for node, process, log in started:
-        while not (plan.state_dir / node / "ready").exists():
-            if process.poll() is not None or time.monotonic() >= deadline:
-                said = [line for line in log.read_text(errors="replace").splitlines() if line and line[0] != "["]
-                last = said[-1] if said else "it says nothing"
-                raise UserError(f"{node} did not start ({last}). Is this machine too busy for {QEMU}?")
-            time.sleep(0.05)
+        if said := processes.not_started(process, log, (plan.state_dir / node / "ready").exists, deadline):
+            raise UserError(f"{node} did not start ({said}). Is this machine too busy for {QEMU}?")
 
 
 def end_run(plan: Plan, inside: Callable[[str, Sequence[str]], list[str]], run_id: str, patience_s: float) -> None:
