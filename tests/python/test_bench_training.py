@@ -8,7 +8,7 @@ import tempfile
 import pytest
 from conftest import LIMIT_S, assert_one_line_error, offpath, requires_root
 from offpath.base.errors import UserError
-from offpath.bench import training_epochs, training_sharded
+from offpath.bench import training_epochs, training_steps
 from offpath.bench.suite import training
 from offpath.bench.training_epochs import Where, rows
 from torch_support import environment, interpreter, run_ranks, sharding_interpreter
@@ -111,11 +111,11 @@ def test_gains_of_sharded_models_are_of_one_launch_each():
         }
         return {"times": times, "model_bytes": 8, "largest_difference": verified}
 
-    first, second = training_sharded.rows({"nodes": 2}, [launch(1), launch(3), launch(2)], 0.0)
+    first, second = training_steps.of_sharded({"nodes": 2}, [launch(1), launch(3), launch(2)], 0.0)
     assert first["gain"] == 1 and second["gain"] == 2 and second["verified"]
     assert second["step_s"] == pytest.approx(0.4) and second["step_max_s"] == pytest.approx(0.6)
     assert second["best_s"] == pytest.approx(0.3)
-    assert not training_sharded.rows({}, [launch(1, verified=0.1)], 0.0)[0]["verified"]
+    assert not training_steps.of_sharded({}, [launch(1, verified=0.1)], 0.0)[0]["verified"]
 
 
 @pytest.mark.nightly
@@ -125,7 +125,7 @@ def test_what_was_not_communicated_is_a_difference(late):
     small = ("--layers", "2", "--width", "64", "--rounds", "2")
     said = run_ranks("torch_late.py", 2, late, *small, python=sharding_interpreter())
     found = json.loads(said[0].splitlines()[-1])
-    assert training_sharded.rows({}, [found], 0.0)[0]["verified"] == (late == "all")
+    assert training_steps.of_sharded({}, [found], 0.0)[0]["verified"] == (late == "all")
 
 
 NO_NUMBERS = """

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import functools
 import shutil
-import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Optional
 
 import typer
@@ -17,15 +16,12 @@ from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers
-from offpath.bench import placements, training_epochs, training_sharded
-from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns
+from offpath.bench import placements, training_epochs, training_steps
+from offpath.bench.kit import Benchmark, Case, Site, options, turns
 from offpath.bench.training_epochs import LIMIT_S, OURS, PORT, Where
 from offpath.lab.cluster import ENTER, Lab
 from offpath.lab.plan import host_address, parse_rate
 from offpath.places import asked, comparison
-
-PEERS = ("gloo", "offpath")
-_TIMES = ("compute", "exchange", "step")
 
 
 def _usual(rows: Sequence[dict], way: str) -> list[dict]:
@@ -36,14 +32,8 @@ def _usual(rows: Sequence[dict], way: str) -> list[dict]:
 BENCHMARK = Benchmark(
     [
         training_epochs.TABLE,
-        Table("A training step", [
-            ("rate", "{rate}"), ("backend", "{backend}"),
-            *((name, lambda row, field=field: f"{1e3 * row[field]:.2f}") for name, field in (
-                ("compute", "compute_s"), ("exchange", "exchange_s"), ("step ms", "step_s"), ("min", "step_min_s"),
-                ("max", "step_max_s"), ("best", "best_s"))),
-            ("over gloo", "{gain:.2f}"),
-        ], keys=2),
-        training_sharded.TABLE,
+        training_steps.GRADIENTS,
+        training_steps.SHARDED,
     ],
     {
         "training_batches_gain_ratio": lambda rows: [row["gain"] for row in _usual(rows, "O-DA")],
@@ -132,7 +122,7 @@ def training_command(
     wheres = [Where(place, count, list(bits)[-1], link_rate) for place in places for count in counts]
     if wanted != ["epochs"] or any(where.in_lab for where in wheres):
         options.require_lab("Gradients, other machines and several nodes (all but --parts epochs alone) are")
-    python = interpreter(training_sharded.NEEDS if "sharded" in wanted else "import torch")
+    python = interpreter(training_steps.SHARDED_NEEDS if "sharded" in wanted else "import torch")
     built(paths().service)
     of_epochs = ["--model", model, "--shape", shape, "--pictures", str(pictures), "--share", str(augmentation)]
     of_epochs += ["--epochs", str(rounds)]
@@ -148,20 +138,18 @@ def training_command(
                  functools.partial(launch, python, module, nodes, rate, of_steps, mapped))
             for rate in bits if part in wanted
         ]
-        for part, module in (("gradients", "offpath.torch.training_step"), ("sharded", training_sharded.STEP))
+        for part, module in (("gradients", "offpath.torch.training_step"), ("sharded", "offpath.torch.sharded_step"))
     )  # fmt: skip
     meta = comparison.base_meta([]) | turns.measure([Site([epochs, gradients, sharded])], runs)
     result: dict = {"meta": meta | {"rounds": rounds, "share": share, "mapped": mapped}}
     if epochs:
         found = (training_epochs.rows(where, case.launches) for where, case in zip(wheres, epochs) if case.launches)
         result["epochs"] = [row for rows in found for row in rows]
-    if gradients:
-        result["rows"] = [row for case in gradients if case.launches for row in summary(case.labels, case.launches)]
-    if sharded:
-        launched = [case for case in sharded if case.launches]
-        result["sharded"] = [
-            row for case in launched for row in training_sharded.rows(case.labels, case.launches, rounding(nodes))
-        ]
+    steps = (("rows", gradients, training_steps.of_gradients), ("sharded", sharded, training_steps.of_sharded))
+    for name, cases, rows_of in steps:
+        if cases:
+            launched = [case for case in cases if case.launches]
+            result[name] = [row for case in launched for row in rows_of(case.labels, case.launches, rounding(nodes))]
     BENCHMARK.deliver(result, json_file)
 
 
@@ -170,7 +158,7 @@ def interpreter(needs: str = "import torch") -> str:
     for python in (sys.executable, shutil.which("python3"), shutil.which("python3", path="/usr/bin:/usr/local/bin")):
         if python and subprocess.run([python, "-c", f"import numpy; {needs}"], capture_output=True).returncode == 0:
             return python
-    if needs == training_sharded.NEEDS:
+    if needs == training_steps.SHARDED_NEEDS:
         raise UserError(
             "No Python here has PyTorch 2.8 or newer (a sharded model is measured). Install it (pip install torch "
             "numpy) and have its python3 in PATH first."
@@ -197,33 +185,3 @@ def launch(python: str, module: str, nodes: int, rate: str, arguments: list[str]
 def rounding(nodes: int) -> float:
     """By how much of the largest gradient two backends may differ: two numbers have one sum, more have an order."""
     return 0.0 if nodes == 2 else 1e-5
-
-
-def summary(labels: Mapping, launches: Sequence[Mapping]) -> list[dict]:
-    """A row for each backend: medians over the launches' medians, and the least and greatest of these."""
-    rows = []
-    medians = {
-        peer: {what: [statistics.median(launch["times"][peer][what]) for launch in launches] for what in _TIMES}
-        for peer in PEERS
-    }
-    buckets = max(1, launches[0]["buckets"])
-    least_exchange = min(min(medians[peer]["exchange"]) for peer in PEERS)
-    for peer in PEERS:
-        found = medians[peer]
-        compute = statistics.median(found["compute"])
-        rows.append({
-            **labels, "backend": peer,
-            "gradient_bytes": launches[0]["gradient_bytes"],
-            "verified": all(launch["largest_difference"] <= rounding(labels["nodes"]) for launch in launches),
-            "runs": len(launches),
-            **{f"{what}_s": statistics.median(found[what]) for what in _TIMES},
-            "step_min_s": min(found["step"]), "step_max_s": max(found["step"]),
-            # The last bucket begins when the computation ends; the first one when a part of the way back is done.
-            "best_s": max(
-                compute + least_exchange / buckets, compute * (1 + 2 / buckets) / 3 + least_exchange
-            ),
-            "gain": statistics.median(
-                theirs / ours for theirs, ours in zip(medians["gloo"]["step"], found["step"])
-            ),
-        })  # fmt: skip
-    return rows
