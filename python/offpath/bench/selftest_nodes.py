@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from offpath.base.sizes import rough_size_text
@@ -29,7 +29,7 @@ class Row:
 
 def rows(facts: Sequence[dict]) -> list[Row]:
     each = (_nodes, _parts, _quota, _memory, _shared, _runtime, _open_files, _locked, _clocks)
-    return [row for find in each for row in find(facts)]
+    return [row for find in each if (row := find(facts)) is not None]
 
 
 def _names(facts: Iterable[dict]) -> str:
@@ -46,141 +46,97 @@ def _by_value(facts: Sequence[dict], value: Callable[[dict], str]) -> str:
     return "; ".join(f"{_names(each for each in facts if value(each) == one)}: {one}" for one in values)
 
 
-def _nodes(facts: Sequence[dict]) -> Iterator[Row]:
+def _nodes(facts: Sequence[dict]) -> Row:
     ranks = Counter(each["node"] for each in facts)
     found = f"{len(ranks)} ({_names(facts)}), {len(facts)} ranks"
     if len({tuple(each[field] for field in KIND) for each in facts}) > 1:
         kinds = _by_value(facts, lambda each: f"{each['arch']}, {each['processor']}, {each['cores']} cores")
-        yield Row(
-            "nodes",
-            LOSS,
-            f"{found}, of several kinds: {kinds}",
-            "What is measured on them holds for none; for offpath tune ask for nodes of one kind.",
-        )
-    else:
-        yield Row("nodes", OK, found + ("; no network was tried" if len(ranks) == 1 else ""))
+        do = "What is measured on them holds for none; for offpath tune ask for nodes of one kind."
+        return Row("nodes", LOSS, f"{found}, of several kinds: {kinds}", do)
+    return Row("nodes", OK, found + ("; no network was tried" if len(ranks) == 1 else ""))
 
 
-def _parts(facts: Sequence[dict]) -> Iterator[Row]:
+def _parts(facts: Sequence[dict]) -> Row:
     missing = [each for each in facts if each["missing"]]
     do = "Install one release on all nodes under the same path."
     if missing:
-        yield Row("parts", NO, f"{missing[0]['missing'][0]} is not on {_names(missing)}", do)
-        return
+        return Row("parts", NO, f"{missing[0]['missing'][0]} is not on {_names(missing)}", do)
     versions = _by_value(facts, lambda each: f"Offpath {each['version']}")
     if ":" in versions:
-        yield Row("parts", NO, versions, do)
-    elif len({each["content"] for each in facts}) > 1:
-        yield Row(
-            "parts", NO, f"{versions}, but of other builds: " + _by_value(facts, lambda each: each["content"]), do
-        )
-    else:
-        yield Row("parts", OK, f"{versions}, alike on all nodes")
+        return Row("parts", NO, versions, do)
+    if len({each["content"] for each in facts}) > 1:
+        builds = _by_value(facts, lambda each: each["content"])
+        return Row("parts", NO, f"{versions}, but of other builds: {builds}", do)
+    return Row("parts", OK, f"{versions}, alike on all nodes")
 
 
-def _quota(facts: Sequence[dict]) -> Iterator[Row]:
+def _quota(facts: Sequence[dict]) -> Row | None:
     ranks = Counter(each["node"] for each in facts)
     short = [each for each in facts if each["quota"] is not None and each["quota"] < ranks[each["node"]] + 1]
-    if short:
-        time = _by_value(short, lambda each: f"{each['quota']:.4g} for {ranks[each['node']]} ranks and the service")
-        yield Row(
-            "processor time",
-            LOSS,
-            f"the control group grants cores: {time}",
-            "Raise its cpu.max; else the service takes time from the ranks.",
-        )
+    if not short:
+        return None
+    time = _by_value(short, lambda each: f"{each['quota']:.4g} for {ranks[each['node']]} ranks and the service")
+    do = "Raise its cpu.max; else the service takes time from the ranks."
+    return Row("processor time", LOSS, f"the control group grants cores: {time}", do)
 
 
-def _memory(facts: Sequence[dict]) -> Iterator[Row]:
+def _memory(facts: Sequence[dict]) -> Row:
     refused = [each for each in facts if each["not_read"]]
     scope = _by_value(facts, lambda each: f"ptrace_scope {each['ptrace_scope'] or 'not there'}")
-    if refused:
-        yield Row(
-            "memory of ranks",
-            NO,
-            f"no process may read another one's on {_names(refused)} ({refused[0]['not_read']}; {scope})",
-            "Set kernel.yama.ptrace_scope to 0 or 1; allow process_vm_readv in containers (CAP_SYS_PTRACE).",
-        )
-    else:
-        yield Row("memory of ranks", OK, f"another process of the user reads it ({scope})")
+    if not refused:
+        return Row("memory of ranks", OK, f"another process of the user reads it ({scope})")
+    found = f"no process may read another one's on {_names(refused)} ({refused[0]['not_read']}; {scope})"
+    do = "Set kernel.yama.ptrace_scope to 0 or 1; allow process_vm_readv in containers (CAP_SYS_PTRACE)."
+    return Row("memory of ranks", NO, found, do)
 
 
-def _shared(facts: Sequence[dict]) -> Iterator[Row]:
+def _shared(facts: Sequence[dict]) -> Row:
     refused = [each for each in facts if each["not_shared"]]
+    if refused:
+        found = f"no memfd on {_names(refused)} ({refused[0]['not_shared']})"
+        do = "Sessions are made of it: raise the limit of memory, or take a newer kernel."
+        return Row("shared memory", NO, found, do)
     ranks = Counter(each["node"] for each in facts)
     full = [each for each in facts if (each["shm_bytes"] or 0) < SHM_BYTES * ranks[each["node"]]]
     free = _by_value(facts, lambda each: f"{rough_size_text(each['shm_bytes'] or 0)} free in /dev/shm")
-    if refused:
-        yield Row(
-            "shared memory",
-            NO,
-            f"no memfd on {_names(refused)} ({refused[0]['not_shared']})",
-            "Sessions are made of it: raise the limit of memory, or take a newer kernel.",
-        )
-    elif full:
-        yield Row(
-            "shared memory",
-            LOSS,
-            f"sessions: yes; {free}",
-            f"Offpath needs nothing there, but MPI libraries may: make room in /dev/shm on {_names(full)}.",
-        )
-    else:
-        yield Row("shared memory", OK, f"sessions: yes; {free}")
+    do = f"Offpath needs nothing there, but MPI libraries may: make room in /dev/shm on {_names(full)}."
+    return Row("shared memory", LOSS if full else OK, f"sessions: yes; {free}", do if full else "")
 
 
-def _runtime(facts: Sequence[dict]) -> Iterator[Row]:
+def _runtime(facts: Sequence[dict]) -> Row:
     wrong = [each for each in facts if each["runtime"]]
-    if wrong:
-        yield Row(
-            "runtime folder",
-            NO,
-            _by_value(wrong, lambda each: f"{each['node']}: {each['runtime']}"),
-            "Name a folder of your own in OFFPATH_RUNTIME_DIR, with mode 0700, on a disk of the node.",
-        )
-    else:
-        yield Row("runtime folder", OK, "takes sockets")
+    if not wrong:
+        return Row("runtime folder", OK, "takes sockets")
+    do = "Name a folder of your own in OFFPATH_RUNTIME_DIR, with mode 0700, on a disk of the node."
+    return Row("runtime folder", NO, _by_value(wrong, lambda each: f"{each['node']}: {each['runtime']}"), do)
 
 
-def _open_files(facts: Sequence[dict]) -> Iterator[Row]:
+def _open_files(facts: Sequence[dict]) -> Row:
     few = [each for each in facts if each["open_files"] is not None and each["open_files"] < OPEN_FILES]
     most = _by_value(facts, lambda each: "no limit" if each["open_files"] is None else f"up to {each['open_files']}")
-    verdict = LOSS if few else OK
-    yield Row(
-        "open files",
-        verdict,
-        most,
-        f"Raise the hard limit on {_names(few)}: each rank and each connection needs some." if few else "",
-    )
+    do = f"Raise the hard limit on {_names(few)}: each rank and each connection needs some."
+    return Row("open files", LOSS if few else OK, most, do if few else "")
 
 
-def _locked(facts: Sequence[dict]) -> Iterator[Row]:
+def _locked(facts: Sequence[dict]) -> Row | None:
     """Only cards need it."""
     with_cards = [each for each in facts if each["rdma"]]
     few = [each for each in with_cards if each["locked_bytes"] is not None and each["locked_bytes"] < LOCKED_BYTES]
     if few:
         limits = _by_value(few, lambda each: rough_size_text(each["locked_bytes"]))
-        yield Row(
-            "locked memory",
-            LOSS,
-            f"{limits} (RDMA may not use more, so data is copied)",
-            f"Set the limit memlock to unlimited on {_names(few)}, for daemons that start ranks, too.",
-        )
-    elif with_cards:
-        yield Row("locked memory", OK, "enough for RDMA")
+        do = f"Set the limit memlock to unlimited on {_names(few)}, for daemons that start ranks, too."
+        return Row("locked memory", LOSS, f"{limits} (RDMA may not use more, so data is copied)", do)
+    return Row("locked memory", OK, "enough for RDMA") if with_cards else None
 
 
-def _clocks(facts: Sequence[dict]) -> Iterator[Row]:
+def _clocks(facts: Sequence[dict]) -> Row:
     slow = [each for each in facts if each["clock"] and each["clock"] not in FAST_CLOCKS]
     apart_s = max(each["time_s"] for each in facts) - min(each["time_s"] for each in facts)
     names = _by_value(facts, lambda each: each["clock"] or "unknown")
     if slow:
-        yield Row("clocks", LOSS, names, f"Reading it is slow on {_names(slow)}; see why the kernel does not take tsc.")
-    elif apart_s > CLOCKS_APART_S:
-        yield Row(
-            "clocks",
-            LOSS,
-            f"{names}; nodes are {apart_s:.0f} s apart",
-            "Run a time daemon: MUNGE refuses what is minutes old. Traces need no common clock.",
-        )
-    else:
-        yield Row("clocks", OK, names)
+        do = f"Reading it is slow on {_names(slow)}; see why the kernel does not take tsc."
+        return Row("clocks", LOSS, names, do)
+    if apart_s > CLOCKS_APART_S:
+        do = "Run a time daemon: MUNGE refuses what is minutes old. Traces need no common clock."
+        return Row("clocks", LOSS, f"{names}; nodes are {apart_s:.0f} s apart", do)
+    return Row("clocks", OK, names)
