@@ -90,7 +90,7 @@ def _execute(statement: Statement, names: Values, operators: Operators, written:
     if missing := [name for name in statement.reads if name not in names]:
         raise Unsound(f"line {statement.line} reads {missing[0]}, which is not there")
     if statement.kind == Kind.TEST:
-        written[statement.label] = names[statement.reads[0]]
+        written[statement.target or statement.text] = names[statement.reads[0]]
         return
     with numpy.errstate(all="ignore"):  # a breakdown of the method gives inf or nan, as on the machine
         names[statement.target] = written[statement.target] = _value(statement, names, operators)

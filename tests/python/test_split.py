@@ -30,7 +30,7 @@ def test_variants_converge_and_the_split_gives_the_same_bits(name, seed):
 
 
 def on_host(program) -> set[str]:
-    return {each.label for i, each in enumerate(program.oplist.iteration) if program.sides[i] == HOST}
+    return {each.target or each.text for i, each in enumerate(program.oplist.iteration) if program.sides[i] == HOST}
 
 
 def exchanged(program) -> dict[str, set[str]]:
@@ -48,7 +48,7 @@ def test_pipecg_is_split_as_derived():
 
 def test_plain_cg_is_a_chain_that_leaves_only_the_solution_to_the_dpu():
     program, _ = program_of(load("pcg"))
-    assert {each.label for i, each in enumerate(program.oplist.iteration) if program.sides[i] == DPU} == {"x"}
+    assert {each.target for i, each in enumerate(program.oplist.iteration) if program.sides[i] == DPU} == {"x"}
     assert exchanged(program) == {HOST: {"p", "alpha"}, DPU: set()}
     assert all(each.waits for each in program.exchanges)  # nothing comes back, so only waiting bounds the host
 

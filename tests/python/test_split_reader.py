@@ -39,7 +39,7 @@ def test_statements_are_what_was_written():
     assert [str(each.kind) for each in oplist.iteration] == [
         "precondition", "dot", "scalar", "update", "matvec", "dot", "scalar", "scalar", "update", "update", "test",
     ]  # fmt: skip
-    by_name = {each.label: each for each in oplist.iteration}
+    by_name = {each.target or each.text: each for each in oplist.iteration}
     assert by_name["r"].terms == (Term(1, "1", "r"), Term(-1, "alpha", "s"), Term(-1, "0.0", "b"))
     assert by_name["r"].reads == ("r", "alpha", "s", "b")
     assert by_name["alpha"].postfix == ("new", "new", "*", "sqrt", "neg", "delta", "0.0", "+", "neg", "/")

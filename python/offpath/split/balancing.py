@@ -7,7 +7,7 @@ from offpath.split.costs import Costs
 from offpath.split.dominant import DPU, HOST
 from offpath.split.oplist import OperationList
 from offpath.split.passes import unfused
-from offpath.split.prediction import seconds_per_iteration
+from offpath.split.prediction import predict
 from offpath.split.program import assemble
 
 _WORTH = 1e-3  # a move has to shorten the iteration by this share, so that rounding moves nothing
@@ -21,7 +21,7 @@ def balance(oplist: OperationList, sides: Mapping[int, str], costs: Costs) -> di
     passes = unfused(oplist)
 
     def seconds(chosen: Mapping[int, str]) -> float:
-        return seconds_per_iteration(assemble(oplist, chosen, passes, costs), costs)
+        return predict(assemble(oplist, chosen, passes, costs), costs).total_s
 
     best, chosen = seconds(sides), dict(sides)
     while True:

@@ -45,11 +45,6 @@ def first_problem(oplist: OperationList) -> tuple[int, str] | None:
         for name in statement.reads:
             if name not in defined:
                 return statement.line, f"{name} is read before it has a value (its memory is undefined). Set it before"
-        if statement.target == "b":
-            return (
-                statement.line,
-                "b is written (it is the right-hand side, and belongs to the caller). Use another name",
-            )
         defined.add(statement.target)
     return _first_problem_of_iteration(oplist, defined)
 
@@ -57,11 +52,6 @@ def first_problem(oplist: OperationList) -> tuple[int, str] | None:
 def _first_problem_of_iteration(oplist: OperationList, defined: set[str]) -> tuple[int, str] | None:
     first: dict[str, int] = {}
     for index, statement in enumerate(oplist.iteration):
-        if statement.target == "b":
-            return (
-                statement.line,
-                "b is written (it is the right-hand side, and belongs to the caller). Use another name",
-            )
         if statement.target in first:
             earlier = oplist.iteration[first[statement.target]].line
             return statement.line, (
@@ -76,10 +66,8 @@ def _first_problem_of_iteration(oplist: OperationList, defined: set[str]) -> tup
                 continue
             if name not in first:
                 what = "vector" if oplist.is_vector(name) else "scalar"
-                return (
-                    statement.line,
-                    f"{what} {name} is undefined (nothing writes it). Write it before, or correct the name",
-                )
+                problem = f"{what} {name} is undefined (nothing writes it). Write it before, or correct the name"
+                return statement.line, problem
             return statement.line, _too_early(oplist, name, index, first[name])
     return None
 

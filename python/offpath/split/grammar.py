@@ -5,7 +5,7 @@ import ast
 import re
 from collections.abc import Callable, Collection
 
-from offpath.split.oplist import Kind, Operator, Statement, Term
+from offpath.split.oplist import RIGHT_HAND_SIDE, Kind, Operator, Statement, Term
 
 NAME = r"[A-Za-z_][A-Za-z_0-9]*"
 RESERVED = {"inf", "sqrt", "test"}
@@ -32,6 +32,8 @@ def statement(text: str, line: int, operators: dict[str, Operator], vectors: Col
     target, value = match.groups()
     if target in operators or target in RESERVED:
         raise Malformed(f"{target} is assigned to (it is not a name for a value). Choose another name")
+    if target == RIGHT_HAND_SIDE:
+        raise Malformed(f"{target} is written (it is the right-hand side, and belongs to the caller). Use another name")
     if (application := _APPLICATION.match(value)) and application[1] not in ("test",):
         return _application(text, line, target, *application.groups(), operators, vectors)
     try:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from offpath.base.oldest import StrEnum
 
-INPUTS = ("b", "x")  # the right-hand side, and the first guess that becomes the solution
-RESULT = "x"
+RIGHT_HAND_SIDE, RESULT = "b", "x"
+INPUTS = (RIGHT_HAND_SIDE, RESULT)  # the latter as the first guess
 
 
 class Kind(StrEnum):
@@ -47,10 +47,6 @@ class Statement:
     factors: tuple[str, str] | None = None  # dot
     postfix: tuple[str, ...] = ()  # scalar: names, numbers and + - * / sqrt neg in postfix order
 
-    @property
-    def label(self) -> str:
-        return self.target or self.text
-
 
 @dataclass(frozen=True)
 class Operator:
@@ -69,7 +65,6 @@ class OperationList:
     vectors: frozenset[str]
     setup: tuple[Statement, ...]
     iteration: tuple[Statement, ...]
-    lines: dict[str, int] = field(default_factory=dict)  # where each vector and operator was declared
 
     def is_vector(self, name: str) -> bool:
         return name in self.vectors

@@ -7,7 +7,7 @@ from itertools import combinations
 from offpath.split.costs import Costs
 from offpath.split.flow import flow_graph
 from offpath.split.oplist import ELEMENTWISE, OperationList
-from offpath.split.prediction import seconds_per_iteration
+from offpath.split.prediction import predict
 from offpath.split.program import assemble
 from offpath.split.steps import Pass, SplitProgram
 
@@ -25,7 +25,7 @@ def fuse(oplist: OperationList, sides: Mapping[int, str], costs: Costs) -> Split
     """
     passes = unfused(oplist)
     program = assemble(oplist, sides, passes, costs)
-    best = seconds_per_iteration(program, costs)
+    best = predict(program, costs).total_s
     refused: set[frozenset[Pass]] = set()
     joining = True
     while joining:
@@ -35,7 +35,7 @@ def fuse(oplist: OperationList, sides: Mapping[int, str], costs: Costs) -> Split
                 continue
             wanted = [joined if each == one else each for each in passes if each != other]
             attempt = assemble(oplist, sides, wanted, costs)
-            seconds = seconds_per_iteration(attempt, costs) if attempt else None
+            seconds = predict(attempt, costs).total_s if attempt else None
             if seconds is not None and seconds <= best * (1 + 1e-9):
                 best, passes, program, joining = min(best, seconds), wanted, attempt, True
                 break

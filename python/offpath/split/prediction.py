@@ -31,10 +31,6 @@ def predict(program: SplitProgram, costs: Costs, blocking: bool = False) -> Pred
     return Prediction(max(schedule, roof), schedule, roof, busy, traffic)
 
 
-def seconds_per_iteration(program: SplitProgram, costs: Costs, blocking: bool = False) -> float:
-    return predict(program, costs, blocking).total_s
-
-
 def _steady_state(program: SplitProgram, costs: Costs, blocking: bool) -> float:
     run = _Run(program, costs, blocking)
     run.advance(_WARM_UP)

@@ -52,9 +52,8 @@ class _Reader:
         self.source = source
         self.title = ""
         self.operators: dict[str, Operator] = {}
-        self.declared: dict[str, int] = dict.fromkeys(INPUTS, 0)
+        self.vectors = set(INPUTS)
         self.sections: dict[str, list[Statement]] = {}
-        self.operator_names: dict[str, int] = {}
 
     def read(self, text: str) -> OperationList:
         lines = text.splitlines()
@@ -70,9 +69,8 @@ class _Reader:
                 raise self._error(len(lines), f"there is no '{section}' with operations (a variant has both). Add it")
         setup, iteration = (tuple(self.sections[section]) for section in SECTIONS)
         result = OperationList(
-            Path(self.source).stem, self.title, self.source, self.operators, frozenset(self.declared),
-            setup, iteration, self.declared | self.operator_names,
-        )  # fmt: skip
+            Path(self.source).stem, self.title, self.source, self.operators, frozenset(self.vectors), setup, iteration
+        )
         self._check(result, lines)
         return result
 
@@ -86,26 +84,26 @@ class _Reader:
             statements = self.sections[list(self.sections)[-1]]
             if len(statements) == MAX_STATEMENTS:
                 raise Malformed(f"more than {MAX_STATEMENTS} operations (no CG variant has so many). Shorten the list")
-            statements.append(statement(line, number, self.operators, self.declared))
+            statements.append(statement(line, number, self.operators, self.vectors))
         elif word == "title":
             self.title = rest.strip()
         elif word == "vectors":
             for name in rest.split():
-                self._declare(name, number)
-                self.declared[name] = number
+                self._declare(name)
+                self.vectors.add(name)
         elif word in ("matrix", "preconditioner"):
-            self._operator(word, rest.split(), number)
+            self._operator(word, rest.split())
         else:
             raise Malformed(
                 f"'{line}' stands before setup (only title, matrix, preconditioner and vectors do). Move it"
             )
 
-    def _operator(self, word: str, words: Sequence[str], number: int) -> None:
+    def _operator(self, word: str, words: Sequence[str]) -> None:
         if len(words) not in (1, 2):
             raise Malformed(
                 f"'{word}' needs a name and maybe a cost in matrix-vector products (syntax). Write: {word} B 1.5"
             )
-        self._declare(words[0], number)
+        self._declare(words[0])
         try:
             cost = float(words[1]) if len(words) == 2 else 1.0
         except ValueError:
@@ -113,12 +111,11 @@ class _Reader:
         if not 0 <= cost < math.inf:
             raise Malformed(f"cost '{words[1]}' is not a number from 0 up (weights follow from it). Give one like 1.5")
         self.operators[words[0]] = Operator(Kind.MATVEC if word == "matrix" else Kind.PRECONDITION, cost)
-        self.operator_names[words[0]] = number
 
-    def _declare(self, name: str, number: int) -> None:
+    def _declare(self, name: str) -> None:
         if not re.fullmatch(NAME, name) or name in RESERVED or name in INPUTS:
             raise Malformed(f"'{name}' cannot be declared (not a name, or a name with a meaning). Choose another")
-        if name in self.declared or name in self.operator_names:
+        if name in self.vectors or name in self.operators:
             raise Malformed(f"{name} is declared twice (its meaning would be unclear). Remove one of them")
 
     def _check(self, oplist: OperationList, lines: Sequence[str]) -> None:

@@ -17,21 +17,14 @@ from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.tables import Table
 from offpath.plan import machine as machines
-from offpath.split import (
-    Comparison,
-    Costs,
-    Machine,
-    SplitProgram,
-    columns,
-    compare,
-    describe,
-    dot_text,
-    load,
-    split_program,
-    variants,
-)
-from offpath.split.costs import Side, read_machine
+from offpath.split import columns
+from offpath.split.comparing import Comparison, compare, split_program
+from offpath.split.costs import Costs, Machine, Side, read_machine
+from offpath.split.description import describe
 from offpath.split.dominant import DPU, HOST
+from offpath.split.drawing import dot_text
+from offpath.split.reader import load, variants
+from offpath.split.steps import SplitProgram
 
 _SUM_PER_DOUBLING_US = 5.0
 _MAX_ROWS = 1 << 40
