@@ -100,9 +100,6 @@ class _Watch:
         if not console.is_interactive():
             console.note(f"{text} ...")
 
-    def note(self, text: str) -> None:
-        console.note(text)
-
     def run(self, title: str) -> None:
         """All take as long, about."""
         if not self._done:
@@ -143,7 +140,7 @@ def _run(
             share = _trial_share(where, kinds[0], problem)
             if rate or attempt or LOWEST_SHARE <= share <= HIGHEST_SHARE:
                 why = "as asked" if rate else "chosen from this machine's speed"
-                watch.note(
+                console.note(
                     f"2 nodes with {chosen_rate / 1e6:.0f} Mbit/s ({why}): {100 * share:.0f} % of a host-only trial is "
                     f"communication. {problem.n}^3 points, {problem.repeats} iterations."
                 )
@@ -196,7 +193,7 @@ def _compare(where: Place, kinds: list[str], problem: Problem, pairs: int, polic
                 env = {"OFFPATH_POLICY": policy} if policy and mode == DPU else {}
                 output, stats = comparison.run_for_json(where, kind, problem.argv(kind), mode == DPU, env)
                 runs.append(_run_entry(mode, output, stats))
-                watch.note(f"{TITLES[kind]} {title}: {runs[-1]['times_s']['Application']['avg']:.2f} s")
+                console.note(f"{TITLES[kind]} {title}: {runs[-1]['times_s']['Application']['avg']:.2f} s")
                 watch.advance()
         results.append(_summary(kind, runs))
     # The headline is the smallest gain, not the nicest.

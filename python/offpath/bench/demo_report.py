@@ -37,20 +37,11 @@ def page(result: dict) -> str:
             (f"{each['speedup']:.2f} x", _gain_text(each)),
             (f"{each['host_s']:.2f} s", "without Offpath"),
             (f"{each['offload_s']:.2f} s", "with Offpath"),
-            (
-                "identical" if each["verified"] else "DIFFERENT",
-                "results, bit by bit, and as the closed form says",
-            ),
+            ("identical" if each["verified"] else "DIFFERENT", "results, bit by bit, and as the closed form says"),
         ]
-        sections.append(report.figures(boxes))
-        sections.append(
-            report.card(
-                f"{TITLES[each['mpi']]}: where the time went",
-                _chart(each),
-                report.table(HEADER, _rows(each)),
-                note=where_the_time_went(each),
-            )  # fmt: skip
-        )
+        parts = _chart(each), report.table(HEADER, _rows(each))
+        heading = f"{TITLES[each['mpi']]}: where the time went"
+        sections += [report.figures(boxes), report.card(heading, *parts, note=where_the_time_went(each))]
     sections.append(report.card("How this was measured", report.facts(_facts(meta))))
     place = "two emulated nodes" if meta["place"] == "lab" else "one machine over loopback (the lab needs root)"
     lead = (
@@ -116,21 +107,7 @@ def _chart(each: dict) -> str:
 
 def _facts(meta: dict) -> dict:
     names = (
-        "hardware",
-        "nodes",
-        "ppn",
-        "cores",
-        "rate",
-        "mtu_bytes",
-        "mpi_versions",
-        "n",
-        "variables",
-        "repeats",
-        "work",
-        "policy",
-        "policy_file",
-        "processor",
-        "commit",
-        "date",
-    )
+        "hardware", "nodes", "ppn", "cores", "rate", "mtu_bytes", "mpi_versions", "n", "variables", "repeats", "work",
+        "policy", "policy_file", "processor", "commit", "date",
+    )  # fmt: skip
     return {name.replace("_", " "): meta.get(name) for name in names}

@@ -165,22 +165,12 @@ def _measures_messages(nodes: int, ppn: int, decisions: Sequence[Decision]) -> b
 
 def _peers(collective: policy_table.Collective, algorithms: bool) -> tuple[Peer, ...]:
     """The host, the default algorithm and, if wanted and there is a choice, each algorithm by name."""
-    paths_tried = [tuning.PREFIX]
+    tried = [tuning.PREFIX]
     if algorithms and len(collective.algorithms) > 1:
-        paths_tried += [f"{tuning.PREFIX}={name}" for name in collective.algorithms]
+        tried += [f"{tuning.PREFIX}={name}" for name in collective.algorithms]
     nothing_else = {policy_table.FILE_VARIABLE: policy_table.NO_FILE}
-    return (
-        ALONE,
-        *(
-            Peer(
-                path,
-                offload=True,
-                env=nothing_else | {"OFFPATH_POLICY": f"{collective.name}:{path}"},
-                must_offload=True,
-            )  # fmt: skip
-            for path in paths_tried
-        ),
-    )
+    policies = {path: nothing_else | {"OFFPATH_POLICY": f"{collective.name}:{path}"} for path in tried}
+    return (ALONE, *(Peer(path, offload=True, env=env, must_offload=True) for path, env in policies.items()))
 
 
 def _file_to_write(started: allocation.Launcher | None) -> Path:

@@ -26,12 +26,25 @@ class CallSite:
     site: Site
     call: str
     path: str
-    count: int
-    bytes: int
-    hidden_ns: float
-    lost_ns: float
-    post_ns: float
-    wait_ns: float
+    operations: list[Operation]
+
+    @property
+    def hidden_ns(self) -> int:
+        return hidden_ns(self.operations)
+
+    @property
+    def lost_ns(self) -> float:
+        return sum(each.lost_ns for each in self.operations)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Call, path, count, bytes; time hidden, posting, waiting."""
+        size, posting, waiting = (
+            sum(getattr(each, name) for each in self.operations) for name in ("bytes", "post_ns", "wait_ns")
+        )
+        hidden = seconds(self.hidden_ns) if self.path == "dpu" else "-"
+        counts = str(len(self.operations)), rounded(size)
+        return self.call, self.path, *counts, hidden, seconds(posting), seconds(waiting)
 
 
 def by_site(run: Run) -> list[CallSite]:
@@ -39,18 +52,7 @@ def by_site(run: Run) -> list[CallSite]:
     found: dict[tuple, list[Operation]] = defaultdict(list)
     for each in run.operations:
         found[each.site, each.call, each.path].append(each)
-    rows = [
-        CallSite(
-            *key,
-            count=len(operations),
-            bytes=sum(each.bytes for each in operations),
-            hidden_ns=hidden_ns(operations),
-            lost_ns=sum(each.lost_ns for each in operations),
-            post_ns=sum(each.post_ns for each in operations),
-            wait_ns=sum(each.wait_ns for each in operations),
-        )
-        for key, operations in found.items()
-    ]
+    rows = (CallSite(*key, operations) for key, operations in found.items())
     return sorted(rows, key=lambda row: -(row.hidden_ns + row.lost_ns))
 
 
@@ -151,9 +153,7 @@ def _calls(run: Run) -> Table:
         column.no_wrap = column.header != "where"
         column.justify = "left" if column.header in ("call", "path", "where") else "right"
     for row in by_site(run)[:CALL_ROWS]:
-        hidden = seconds(row.hidden_ns) if row.path == "dpu" else "-"
-        times = hidden, seconds(row.post_ns), seconds(row.wait_ns)
-        table.add_row(row.call, row.path, str(row.count), rounded(row.bytes), *times, escape(row.site.source))
+        table.add_row(*row.cells, escape(row.site.source))
     return table
 
 

@@ -199,12 +199,7 @@ def _timeline(run: Run, number: int) -> str:
 
 def _sites(run: Run) -> str:
     header = ("where", "call", "path", "count", "bytes", "hidden", "posting", "waiting")
-    rows = [
-        (row.site.text, row.call, row.path, str(row.count), rounded(row.bytes),
-         seconds(row.hidden_ns) if row.path == "dpu" else "-", seconds(row.post_ns), seconds(row.wait_ns))
-        for row in overview.by_site(run)[:SITE_ROWS]
-    ]  # fmt: skip
-    return report.table(header, rows)
+    return report.table(header, [(row.site.text, *row.cells) for row in overview.by_site(run)[:SITE_ROWS]])
 
 
 def _regions(run: Run) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated
@@ -13,18 +14,9 @@ import typer
 from offpath.base import commands
 from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers
+from offpath.bench import guest_launches
 from offpath.bench.crowd import ended_by_signals
-from offpath.bench.guest_launches import (
-    COMPUTES,
-    ONE,
-    OWN,
-    SLEEPS,
-    Outcome,
-    Setting,
-    computation_alone,
-    launch_crowd,
-    rate,
-)
+from offpath.bench.guest_launches import COMPUTES, ONE, OWN, SLEEPS, Outcome, Setting
 from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns
 from offpath.bench.measuring import Peer
 from offpath.launch import local
@@ -117,15 +109,15 @@ def guest_command(
     options.check_files(json_file)
     built(paths().preload_library)
     paths().tool("offpath-stranger")
-    load = ["--seconds", str(seconds), "--threads", str(threads)]
+    launch, load = guest_launches.launch_crowd, ["--seconds", str(seconds), "--threads", str(threads)]
     rounds = [
-        [Case({**each.labels, "mode": mode.name}, functools.partial(launch_crowd, each, mode, load, seconds))
+        [Case({**each.labels, "mode": mode.name}, functools.partial(launch, each, mode, load, seconds))
          for mode in chosen]
         for each in settings
     ]  # fmt: skip
     meta = comparison.base_meta(kinds) | {"cores": local.available_cores(), "seconds": seconds, "threads": threads}
     with ended_by_signals():
-        alone = computation_alone()
+        alone = guest_launches.computation_alone()
         about = runs * len(settings) * len(chosen) * (seconds + START_S)
         meta |= turns.measure([Site(rounds)], runs, about) | {"noise_ms": NOISE_MS}
     BENCHMARK.deliver({"meta": meta, "rows": rows_of((case for each in rounds for case in each), alone)}, json_file)
@@ -135,16 +127,11 @@ def chosen_settings(
     kinds: Sequence[str], jobs: Sequence[int], ranks: Sequence[int], sessions: Sequence[str], strangers: Sequence[str]
 ) -> list[Setting]:
     """One job is in a session of its own, whatever is wished for several; of MPICH every rank is."""
-    return list(
-        dict.fromkeys(
-            Setting(kind, job_count, rank_count, session if job_count > 1 and kind != MPICH else OWN, stranger)
-            for kind in kinds
-            for stranger in strangers
-            for job_count in jobs
-            for rank_count in ranks
-            for session in sessions
-        )
+    settings = (
+        Setting(kind, job_count, rank_count, session if job_count > 1 and kind != MPICH else OWN, stranger)
+        for kind, stranger, job_count, rank_count, session in itertools.product(kinds, strangers, jobs, ranks, sessions)
     )
+    return list(dict.fromkeys(settings))
 
 
 def rows_of(cases: Iterable[Case], alone: Sequence[float]) -> list[dict]:
@@ -174,7 +161,7 @@ def _row(launches: Sequence[Outcome], alone: Sequence[float]) -> dict:
     for name in ("gaps_over_100ms_count", "gaps_over_1s_count", "sleeps_count"):
         row[name] = sum(sleeper[name] for sleeper in sleepers)
     shares = [
-        statistics.mean(rate(one) / free for one, free in zip(each.computations, alone))
+        statistics.mean(guest_launches.rate(one) / free for one, free in zip(each.computations, alone))
         for each in launches
         if each.computations
     ]
