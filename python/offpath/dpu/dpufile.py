@@ -13,7 +13,7 @@ import functools
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +22,24 @@ from offpath.base.errors import UserError
 DEFAULT_PORT = 7001
 EVERY_HOST = "*"
 MAX_WORKERS = 64
-ARCHITECTURES = ("x86_64", "aarch64")
 SSH = "ssh -o BatchMode=yes"
 
 _HOST = re.compile(r"^[A-Za-z0-9_.:-]+$")
-_FOLDER = re.compile(r"^/[A-Za-z0-9_./-]+$")
-_CORES = re.compile(r"^\d+(-\d+)?(,\d+(-\d+)?)*$")
+_WORKERS = f"a number of workers or executors. Give 1 to {MAX_WORKERS}"
+# What a line may say of a DPU: the largest number or the form of a text, and what others are not.
+_OPTIONS: dict[str, tuple[int | str, str]] = {
+    "port": (65535, f"a port. Give 1 to 65535, like port={DEFAULT_PORT}"),
+    "workers": (MAX_WORKERS, _WORKERS),
+    "executors": (MAX_WORKERS, _WORKERS),
+    "cores": (r"\d+(-\d+)?(,\d+(-\d+)?)*", "a list of cores. Write it like cores=0-3 or cores=2,4"),
+    "functions": (
+        r"/[A-Za-z0-9_./-]+",
+        "a folder on the DPU (tasks' functions are looked for there). Write it like functions=/opt/app/lib: letters, "
+        "digits and _ . - in its names",
+    ),
+    "arch": ("x86_64|aarch64", "an architecture. Use x86_64 or aarch64"),
+}
+_FLAGS = ("ssh", "share")
 
 
 @dataclass(frozen=True)
@@ -66,14 +78,15 @@ class Dpu:
             return (
                 f"exec:{SSH} {self.address} {variables}offpathd --for-agents{cores}{' --share' if self.share else ''}"
             )
-        cores = self.cores.replace(",", "+") if self.cores else None
-        functions = self.functions.replace("/", "%2F") if self.functions else None
-        wishes = {
-            "workers": self.workers, "executors": self.executors, "cores": cores, "functions": functions,
-            "arch": self.arch,
-        }  # fmt: skip
-        words = [f"/{name}={value}" for name, value in wishes.items() if value] + ["/share"] * self.share
+        escaped = {name: str(value).replace(",", "+").replace("/", "%2F") for name, value in self.wishes.items()}
+        words = [f"/{name}={value}" for name, value in escaped.items()] + ["/share"] * self.share
         return self._with_port() + "".join(words)
+
+    @property
+    def wishes(self) -> dict[str, int | str]:
+        """What the service may use there, and is to be."""
+        found = {name: getattr(self, name) for name in ("workers", "executors", "cores", "functions", "arch")}
+        return {name: value for name, value in found.items() if value}
 
     @property
     def probe(self) -> str:
@@ -143,19 +156,19 @@ def _of_line(words: Sequence[str], where: str) -> Dpu:
     given: dict = {}
     for word in words[2:]:
         name, equals, value = word.partition("=")
-        if name not in _OPTIONS or bool(equals) != (name not in _FLAGS):
+        if name not in (_OPTIONS if equals else _FLAGS):
             raise UserError(
                 f"{where}: '{word}' is not understood. Use port=N, ssh, workers=N, executors=N, "
                 "cores=LIST, functions=FOLDER, share, arch=ARCH."
             )
         if name in given:
             raise UserError(f"{where}: {name} is given twice. Keep one.")
-        given[name] = _OPTIONS[name](value, where)
+        given[name] = _value(name, value, where) if equals else True
     if "ssh" in given and "port" in given:
         raise UserError(f"{where}: port= and ssh are both given (one way leads to a DPU). Keep one.")
     port = None if "ssh" in given else given.get("port", port)
     host = _host(words[0], where)
-    options = {name: given[name] for name in _WISHES if name in given}
+    options = {name: value for name, value in given.items() if name not in ("port", "ssh")}
     return Dpu(host, address, port, where=where, **options)
 
 
@@ -192,49 +205,14 @@ def _with_port(text: str, where: str) -> tuple[str, int]:
     address = address.removeprefix("[").removesuffix("]")
     if not _HOST.match(address):
         raise UserError(f"{where}: '{text}' is not a DPU. Write its name or address.")
-    return address, _port(port, where)
+    return address, _value("port", port, where)
 
 
-def _port(text: str, where: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 65535:
-        raise UserError(f"{where}: '{text}' is not a port. Give 1 to 65535, like port={DEFAULT_PORT}.")
-    return int(text)
-
-
-def _workers(text: str, where: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_WORKERS:
-        raise UserError(f"{where}: '{text}' is not a number of workers or executors. Give 1 to {MAX_WORKERS}.")
-    return int(text)
-
-
-def _functions(text: str, where: str) -> str:
-    if not _FOLDER.match(text):
-        raise UserError(
-            f"{where}: '{text}' is not a folder on the DPU (tasks' functions are looked for there). Write it like "
-            "functions=/opt/app/lib: letters, digits and _ . - in its names."
-        )
-    return text
-
-
-def _cores(text: str, where: str) -> str:
-    if not _CORES.match(text):
-        raise UserError(f"{where}: '{text}' is not a list of cores. Write it like cores=0-3 or cores=2,4.")
-    return text
-
-
-def _arch(text: str, where: str) -> str:
-    if text not in ARCHITECTURES:
-        raise UserError(f"{where}: '{text}' is not an architecture. Use {' or '.join(ARCHITECTURES)}.")
-    return text
-
-
-def _flag(value: str, where: str) -> bool:
-    return True
-
-
-_OPTIONS: dict[str, Callable] = {
-    "port": _port, "ssh": _flag, "workers": _workers, "executors": _workers, "cores": _cores, "functions": _functions,
-    "share": _flag, "arch": _arch,
-}  # fmt: skip
-_FLAGS = ("ssh", "share")
-_WISHES = tuple(name for name in _OPTIONS if name not in ("port", "ssh"))
+def _value(name: str, text: str, where: str) -> int | str:
+    form, what = _OPTIONS[name]
+    if isinstance(form, int):
+        if text.isdecimal() and 1 <= int(text) <= form:
+            return int(text)
+    elif re.fullmatch(form, text):
+        return text
+    raise UserError(f"{where}: '{text}' is not {what}.")

@@ -37,11 +37,7 @@ def show(dpus: ListArgument, here: HereOption = False, as_json: JsonOption = Fal
         print(json.dumps([{"host": dpu.host, "dpu": dpu.name, "entry": dpu.entry} for dpu in chosen], indent=1))
         return
     for dpu in chosen:
-        wishes = {
-            "workers": dpu.workers, "executors": dpu.executors, "cores": dpu.cores, "functions": dpu.functions,
-            "arch": dpu.arch,
-        }  # fmt: skip
-        said = "".join(f" {name}={value}" for name, value in wishes.items() if value)
+        said = "".join(f" {name}={value}" for name, value in dpu.wishes.items())
         console.out.print(f"{dpu.host}: {dpu.name}{said}", soft_wrap=True, highlight=False, markup=False)
 
 

@@ -154,11 +154,7 @@ def start(options: Options) -> Record:
 
 def running() -> list[Record]:
     """All that run; the records of those that were killed are removed."""
-    records = []
-    for path in sorted(_folder().glob("*.json")):
-        if record := load(path.stem):
-            records.append(record)
-    return records
+    return [record for path in sorted(_folder().glob("*.json")) if (record := load(path.stem))]
 
 
 def load(name: str) -> Record | None:

@@ -14,7 +14,7 @@ from offpath.dpu.service import Architecture
 from offpath.lab import dpus, inventory, launchers, run_command, slurm_commands, state
 from offpath.lab import plan as planning
 from offpath.lab.cluster import Lab
-from offpath.lab.run_command import DEFAULT_NAME, NameOption
+from offpath.lab.run_command import DEFAULT_NAME, NameArgument, NameOption
 
 app = commands.group(
     """An emulated cluster on this machine (needs root).
@@ -25,8 +25,6 @@ rate is limited. Programs of Open MPI and MPICH are started in it with their own
 )
 
 app.add_typer(slurm_commands.app, name="slurm")
-
-NameArgument = Annotated[str, typer.Argument(help="Which lab.", metavar="[NAME]")]
 
 
 @app.command()

@@ -17,6 +17,7 @@ from offpath.telemetry import wires
 from offpath.telemetry.recording import Quiet, Recording
 
 DEFAULT_NAME = "lab"
+NameArgument = Annotated[str, typer.Argument(help="Which lab.", metavar="[NAME]")]
 
 NameOption = Annotated[str, typer.Option("--name", help="Which lab. Several can be up at once.")]
 

@@ -12,6 +12,7 @@ from offpath.base import commands, console, processes
 from offpath.lab import plan as planning
 from offpath.lab import slurm, state
 from offpath.lab.cluster import Lab
+from offpath.lab.run_command import DEFAULT_NAME, NameArgument
 from offpath.launch import mpis
 
 app = commands.group(
@@ -20,12 +21,11 @@ app = commands.group(
 Each node has all cores of this machine, so that Slurm binds tasks to real ones. `lab down` ends Slurm, too.""",
 )
 
-LabArgument = Annotated[str, typer.Argument(help="Which lab.", metavar="[NAME]")]
 SetOption = typer.Option("--set", metavar="NAME=VALUE", help="A line for slurm.conf, such as TaskPlugin=task/none.")
 
 
 @app.command()
-def up(name: LabArgument = "lab", settings: Annotated[Optional[list[str]], SetOption] = None) -> None:
+def up(name: NameArgument = DEFAULT_NAME, settings: Annotated[Optional[list[str]], SetOption] = None) -> None:
     """Start Slurm on a lab that is up. Returns when jobs can be submitted.
 
     Examples:
@@ -34,31 +34,27 @@ def up(name: LabArgument = "lab", settings: Annotated[Optional[list[str]], SetOp
 
         offpath lab slurm up fast --set KillWait=30
     """
-    state.require_root()
-    planning.check_name(name)
-    lab = Lab.attach(name)
+    lab = _lab(name)
     slurm.up(lab, settings or [])
     console.note(f"Slurm is up on lab {name}: {lab.plan.node_count} nodes, {slurm.home(lab.plan) / 'slurm.conf'}.")
 
 
 @app.command()
-def down(name: LabArgument = "lab") -> None:
+def down(name: NameArgument = DEFAULT_NAME) -> None:
     """End Slurm and its jobs; the lab stays up.
 
     Examples:
 
         offpath lab slurm down
     """
-    state.require_root()
-    planning.check_name(name)
-    slurm.down(Lab.attach(name).plan)
+    slurm.down(_lab(name).plan)
     console.note(f"Slurm is down on lab {name}.")
 
 
 @app.command(context_settings=commands.PASSES_ON)
 def run(
     command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="srun, sbatch, salloc, squeue, ...")],
-    name: Annotated[str, typer.Option("--name", help="Which lab.")] = "lab",
+    name: Annotated[str, typer.Option("--name", help="Which lab.")] = DEFAULT_NAME,
 ) -> None:
     """Run a command on the lab's head, as somebody who is logged in there. Ends with its status.
 
@@ -70,8 +66,12 @@ def run(
 
         offpath lab slurm run -- srun -N 2 --mpi=pmix ./my_program
     """
-    state.require_root()
-    planning.check_name(name)
-    lab = Lab.attach(name)
+    lab = _lab(name)
     mpis.executable(command[0])
     processes.become(slurm.command(lab, command), os.environ | slurm.variables(lab.plan))
+
+
+def _lab(name: str) -> Lab:
+    state.require_root()
+    planning.check_name(name)
+    return Lab.attach(name)
