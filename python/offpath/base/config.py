@@ -121,7 +121,7 @@ SETTINGS = (
 INTERNAL = (
     Setting("OFFPATH_LAB", None, "which lab a process runs in; the lab sets it"),
     Setting("OFFPATH_LAB_RUN", None,
-            "which run of a lab a process belongs to, so that it can be ended; the lab sets it"),
+            "which run of a lab, or crowd of a benchmark, a process belongs to, so that it can be ended"),
     Setting("OFFPATH_LAB_SHARED", None, "folder that a node shares besides, that of the program; the lab sets it"),
     Setting("OFFPATH_LAB_YIELD", None,
             "1: ranks that share a core let each other run while they wait; the lab sets it"),

@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
-import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from offpath.base import proc
 from offpath.base.errors import UserError
-from offpath.base.processes import STOP_GRACE_S, handling
+from offpath.base.processes import handling
+from offpath.lab import inventory
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -24,6 +23,7 @@ class Crowd:
 
     def __init__(self) -> None:
         self._children: list[subprocess.Popen] = []
+        self._run = uuid.uuid4().hex  # what all that they start has in its environment
 
     def start(
         self, argv: Sequence[str], env: Mapping[str, str], output: Path, *, own_session: bool = True
@@ -33,8 +33,8 @@ class Crowd:
         try:
             with output.open("wb") as file:
                 child = subprocess.Popen(
-                    ["setpriv", "--pdeathsig", "TERM", *argv], env=dict(env), stdin=subprocess.DEVNULL, stdout=file,
-                    stderr=subprocess.STDOUT, start_new_session=own_session,
+                    ["setpriv", "--pdeathsig", "TERM", *argv], env={**env, "OFFPATH_LAB_RUN": self._run},
+                    stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, start_new_session=own_session,
                 )  # fmt: skip
         except OSError as error:
             raise UserError(
@@ -49,19 +49,9 @@ class Crowd:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        running = [child for child in self._children if child.poll() is None]
-        families = {pid: began for child in running for pid, began in _family(child.pid).items()}
-        for child in running:
-            child.terminate()
-        end = time.monotonic() + STOP_GRACE_S
-        for child in running:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(timeout=max(0.0, end - time.monotonic()))
-        for pid, began in families.items():
-            if proc.began(pid) == began:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-        for child in running:
+        if any(child.poll() is None for child in self._children):
+            inventory.end_processes(lambda: inventory.processes_of_run(self._run))
+        for child in self._children:
             child.wait()
 
 
@@ -74,18 +64,3 @@ def ended_by_signals() -> Iterator[None]:
 
     with handling(ENDING, end):
         yield
-
-
-def _family(first: int) -> dict[int, str]:
-    """A process and all below it, each with when it began: numbers are used again."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                children.setdefault(proc.parent(int(entry.name)), []).append(int(entry.name))
-    found, waiting = {}, [first]
-    while waiting:
-        pid = waiting.pop()
-        found[pid] = proc.began(pid)
-        waiting += children.get(pid, [])
-    return found
