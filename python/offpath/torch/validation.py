@@ -123,31 +123,39 @@ class Validation:
         return memory
 
 
-class EarlyStopping:
+class _Best:
+    """The least number of the results so far, or the largest, with its sign changed."""
+
+    def __init__(self, of: Any, largest: bool):
+        self._of, self._sign, self.best = of, -1 if largest else 1, math.inf
+
+    def _is_better(self, result: Result) -> bool:
+        number = self._sign * float(result.value if self._of is None else result.value[self._of])
+        better = number < self.best  # never, if it is no number
+        self.best = number if better else self.best
+        return better
+
+
+class EarlyStopping(_Best):
     """Stops after `patience` results in a row that are no better than the best; better is less, or more with
     `largest`. `of`: the number of a result (a key of a dict, a place in a tuple)."""
 
     def __init__(self, patience: int, of: Any = None, largest: bool = False):
-        self._patience, self._of, self._sign = patience, of, -1 if largest else 1
-        self.best = math.inf
-        self._worse = 0
+        super().__init__(of, largest)
+        self._patience, self._worse = patience, 0
 
     def __call__(self, result: Result) -> bool:
-        number = self._sign * float(result.value if self._of is None else result.value[self._of])
-        self._worse = 0 if number < self.best else self._worse + 1
-        self.best = min(number, self.best)
+        self._worse = 0 if self._is_better(result) else self._worse + 1
         return self._worse >= self._patience
 
 
-class BestCheckpoint:
+class BestCheckpoint(_Best):
     """Saves the weights of the best epoch so far to a file, as torch.save does."""
 
     def __init__(self, path: Any, of: Any = None, largest: bool = False):
-        self._path, self._of, self._sign = path, of, -1 if largest else 1
-        self.best = math.inf
+        super().__init__(of, largest)
+        self._path = path
 
     def __call__(self, result: Result) -> None:
-        number = self._sign * float(result.value if self._of is None else result.value[self._of])
-        if number < self.best:
-            self.best = number
+        if self._is_better(result):
             torch.save({name: value.clone() for name, value in result.weights.items()}, self._path)
