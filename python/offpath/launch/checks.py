@@ -23,14 +23,15 @@ NUMBERS = {
 }  # fmt: skip
 
 
-def settings(policy: str | None, cores: str | None, environ: Mapping[str, str] = os.environ) -> None:
+def settings(policy: str | None, cores: str | None) -> None:
     """Raises UserError for rows or a list of cores that no rank would understand, given here or in the environment."""
-    for source, rows in (("--policy", policy), ("OFFPATH_POLICY", None if policy else environ.get("OFFPATH_POLICY"))):
+    inherited = None if policy else os.environ.get("OFFPATH_POLICY")
+    for source, rows in (("--policy", policy), ("OFFPATH_POLICY", inherited)):
         rows = policy_table.split_automatic(rows)[1]
         if rows and paths().policy_program.exists():
             policy_table.parse([(source, rows)])
-    core_list(cores or environ.get("OFFPATH_SERVICE_CORES"))
-    compression(environ.get("OFFPATH_COMPRESS"))
+    core_list(cores or os.environ.get("OFFPATH_SERVICE_CORES"))
+    compression(os.environ.get("OFFPATH_COMPRESS"))
 
 
 def numbers(environ: Mapping[str, str] = os.environ) -> None:
@@ -66,9 +67,9 @@ def compression(wish: str | None) -> str | None:
     return wish
 
 
-def note_misspelt(environ: Mapping[str, str] = os.environ) -> None:
+def note_misspelt() -> None:
     """One line about variables that nothing reads."""
-    unknown = config.unknown(environ)
+    unknown = config.unknown()
     if not unknown:
         return
     known = [setting.name for setting in config.SETTINGS]

@@ -44,10 +44,10 @@ def found(cluster: str, what: str, environ: Mapping[str, str] = os.environ) -> d
     return {each.parent.name: each for each in sorted((root(environ) / cluster).glob(f"*/{what}"))}
 
 
-def policy_file(mpi: str | None, environ: Mapping[str, str] = os.environ) -> Path | None:
+def policy_file(mpi: str | None) -> Path | None:
     """Of this cluster and that MPI, if it was tuned here."""
-    cluster = name(environ)
-    return found(cluster, POLICY, environ).get(mpi or "") if cluster else None
+    cluster = name()
+    return found(cluster, POLICY).get(mpi or "") if cluster else None
 
 
 def machine_file(mpi: str | None = None, environ: Mapping[str, str] = os.environ) -> Path | None:

@@ -54,7 +54,6 @@ def prepared(
     env: Mapping[str, str] | None = None,
     *,
     pin: bool = False,
-    yield_shim: bool | None = None,
     crowded: bool | None = None,
 ) -> Iterator[Prepared]:
     """What local_mpirun starts. `crowded`: ranks share cores; by default when those of this job outnumber them."""
@@ -64,8 +63,8 @@ def prepared(
     mpis.executable(argv[0])
     with handover.folder() as folder, stats.private_file(folder) as stats_file:
         options = injection.measured_run(env or {}, stats_file, share=share) if offload else None
-        yields = mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim)
-        chosen = injection.measured_variables(mpi, env or {}, options, yields or None)
+        yields = True if crowded and mpi == mpis.MPICH else None
+        chosen = injection.measured_variables(mpi, env or {}, options, yields)
         program = pinned(argv, cores) if pin else list(argv)
         command = [mpis.launcher(mpi), "-np", str(np)]
         if mpi in (mpis.OPENMPI, mpis.OPENSHMEM):
@@ -84,17 +83,15 @@ def local_mpirun(
     timeout: float | None = None,
     *,
     pin: bool = False,
-    yield_shim: bool | None = None,
-    capture: bool = True,
 ) -> Completed:
     """Runs `argv` with `np` ranks of `mpi` on this machine, with or without Offpath.
 
-    `env` reaches every rank. `pin` puts rank i on core i (round robin). `yield_shim` makes MPICH yield while it waits;
-    by default it does when ranks outnumber cores. The services share the ranks' cores when there are no others.
+    `env` reaches every rank. `pin` puts rank i on core i (round robin). MPICH yields while it waits when ranks
+    outnumber cores. The services share the ranks' cores when there are no others.
     Raises UserError for what the user can put right, subprocess.TimeoutExpired after `timeout` seconds.
     """
-    with prepared(mpi, np, argv, offload, env, pin=pin, yield_shim=yield_shim) as job:
-        result = processes.run(job.command, job.environ, capture=capture, timeout=timeout)
+    with prepared(mpi, np, argv, offload, env, pin=pin) as job:
+        result = processes.run(job.command, job.environ, timeout=timeout)
         result.stats = stats.read(job.stats_file)
     result.raise_if_interrupted()
     return result

@@ -61,7 +61,7 @@ class BenchTimes:
 
 
 def bench(
-    machine: dict, where: Placement, kind: str, size: int, path: str, work_ns: float, *, repeats: int = 5, policy=()
+    machine: dict, where: Placement, kind: str, size: int, path: str, work_ns: float, *, repeats: int = 5
 ) -> BenchTimes:
     """The benchmark's own loop: pure, work alone, both; the ranks meet in between as they do there. `kind` send:
     messages both ways between partners."""
@@ -94,13 +94,7 @@ def bench(
         blocking("ibarrier", 0)
         both = call(kind, size, path, **uneven)
         timed("total", [["post", *both], ["compute", work_ns], ["wait", *both]])
-    request = {
-        "do": "simulate",
-        "machine": machine,
-        "operations": operations,
-        "program": program,
-        "policy": list(policy),
-    }
+    request = {"do": "simulate", "machine": machine, "operations": operations, "program": program}
     ends = ask(request | where.request())["act_end_ns"]
     times: dict[str, list[float]] = {"pure": [], "compute": [], "total": []}
     for name, first, last in marks:

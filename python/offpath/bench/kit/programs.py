@@ -35,8 +35,8 @@ def output(argv: Sequence[object], env: Mapping[str, str] | None = None) -> byte
                     FAILED)  # fmt: skip
 
 
-def json_output(argv: Sequence[object], env: Mapping[str, str] | None = None) -> Any:
-    return json.loads(output(argv, env))
+def json_output(argv: Sequence[object]) -> Any:
+    return json.loads(output(argv))
 
 
 def last_words(name: str, text: str | None) -> str:
