@@ -33,10 +33,7 @@ _TYPES: dict[str, Any] = {"uint32_t": c_uint32, "uint64_t": c_uint64, "double": 
 
 
 class SessionCounters(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", c_uint32),
-        *((row["name"], _TYPES[row["type"]]) for row in words.rows("counters")),
-    ]
+    _fields_ = [("struct_bytes", c_uint32), *((row["name"], _TYPES[row["type"]]) for row in words.rows("counters"))]
 
 
 class TeamParams(ctypes.Structure):
@@ -49,12 +46,7 @@ class TeamParams(ctypes.Structure):
 
 
 class Block(ctypes.Structure):
-    _fields_ = _fields(
-        (c_uint32, "peer", "tag"),
-        (c_void_p, "address"),
-        (c_uint64, "bytes"),
-        (c_uint32, "layout"),
-    )
+    _fields_ = _fields((c_uint32, "peer", "tag"), (c_void_p, "address"), (c_uint64, "bytes"), (c_uint32, "layout"))
 
 
 class Collective(ctypes.Structure):
@@ -72,12 +64,7 @@ class Collective(ctypes.Structure):
 
 
 class WindowParams(ctypes.Structure):
-    _fields_ = _fields(
-        (c_uint32, "struct_bytes", "flags"),
-        (c_uint64, "id"),
-        (c_void_p, "base"),
-        (c_uint64, "bytes"),
-    )
+    _fields_ = _fields((c_uint32, "struct_bytes", "flags"), (c_uint64, "id"), (c_void_p, "base"), (c_uint64, "bytes"))
 
 
 class Remote(ctypes.Structure):

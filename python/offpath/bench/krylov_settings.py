@@ -75,10 +75,7 @@ def on_this_machine(ranks: int, phis: Sequence[str], leaders: Sequence[int]) -> 
         )
     service = {"OFFPATH_SERVICE_CORES": ",".join(map(str, cores[ranks:]))}
     shared = {"OFFPATH_SERVICE_SHARE": "1", "OFFPATH_SERVICE_CORES": ",".join(map(str, cores))}
-    everywhere = [
-        Setting(ALL_CORES, len(cores), PETSC),
-        Setting(ALL_CORES, len(cores), OURS, plugin(), shared),
-    ]
+    everywhere = [Setting(ALL_CORES, len(cores), PETSC), Setting(ALL_CORES, len(cores), OURS, plugin(), shared)]
     return [Setting(SAME, ranks, PETSC), *everywhere, *_offloaded(ranks, phis, leaders, service)]
 
 

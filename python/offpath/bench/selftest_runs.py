@@ -102,12 +102,8 @@ def _text(file: Path) -> str:
 
 def _cores(what: str, shares: bool, run: Run) -> Row:
     if shares:
-        return Row(
-            what,
-            LOSS,
-            "none is left for the service; it works on those of the ranks (--share)",
-            "Give each node of a job a core more than it has ranks (docs/job-scripts.md).",
-        )
+        do = "Give each node of a job a core more than it has ranks (docs/job-scripts.md)."
+        return Row(what, LOSS, "none is left for the service; it works on those of the ranks (--share)", do)
     found = sorted(set(SERVICE_CORES.findall(run.said)))
     said = ", ".join(f"{cores} on {node}" for node, cores in found[:4])
     return Row(what, OK, f"the service has its own{': ' if said else ''}{said}")
@@ -149,7 +145,6 @@ def _killed(what: str, where: AllocationPlace) -> Row:
     if run.ended.verdict != RIGHT:
         return Row(what, NO, run.problem, "Please report this, with what OFFPATH_LOG=debug says.")
     if not killed:
-        return Row(
-            what, NO, f"no service was there to be killed: {run.problem}", "Run it again, with OFFPATH_LOG=debug."
-        )
+        do = "Run it again, with OFFPATH_LOG=debug."
+        return Row(what, NO, f"no service was there to be killed: {run.problem}", do)
     return Row(what, OK, "the program goes on; all results are right")

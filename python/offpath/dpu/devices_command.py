@@ -16,9 +16,7 @@ app = commands.alone()
 
 
 @app.command(rich_help_panel=commands.LOOK)
-def devices(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def devices(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List the devices that a program sees here, in the order of their numbers, and those that could be added.
 
     A program numbers only devices of the architectures that it has images for: first all x86_64, then all aarch64.

@@ -57,10 +57,7 @@ def profile_command(
 
 def variables(prefix: Path) -> dict[str, str]:
     """What every rank needs in its environment to be recorded."""
-    return {
-        "LD_PRELOAD": injection.preload([str(built(paths().preload_library))]),
-        VARIABLE: str(prefix),
-    }
+    return {"LD_PRELOAD": injection.preload([str(built(paths().preload_library))]), VARIABLE: str(prefix)}
 
 
 def merge(prefix: Path, output: Path) -> None:

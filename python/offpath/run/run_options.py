@@ -67,10 +67,7 @@ class Service:
 
     cores: Annotated[
         Optional[str],
-        typer.Option(
-            metavar="LIST",
-            help="Cores for the service, like 2,3. Default: those that no rank is bound to.",
-        ),
+        typer.Option(metavar="LIST", help="Cores for the service, like 2,3. Default: those that no rank is bound to."),
     ] = None
     share: Annotated[
         bool, typer.Option("--share", help="The service may use the program's own cores: for ranks that leave none.")

@@ -64,11 +64,7 @@ BENCHMARK = Benchmark(
             ("service KiB", "{service_pss_exponent:.2f}"),
         ], of="fits", keys=2, note="0: it does not grow; 1: twice the ranks, twice as much; 2: four times."),
     ],
-    {
-        "scale_rank_kib": _memory,
-        "scale_dup_ratio": _times("dup", 0),
-        "scale_init_ratio": _times("init", START_NS),
-    },
+    {"scale_rank_kib": _memory, "scale_dup_ratio": _times("dup", 0), "scale_init_ratio": _times("init", START_NS)},
     subject=lambda row: row["mpi"],
 )  # fmt: skip
 

@@ -30,11 +30,7 @@ def _usual(rows: Sequence[dict], way: str) -> list[dict]:
 
 
 BENCHMARK = Benchmark(
-    [
-        training_epochs.TABLE,
-        training_steps.GRADIENTS,
-        training_steps.SHARDED,
-    ],
+    [training_epochs.TABLE, training_steps.GRADIENTS, training_steps.SHARDED],
     {
         "training_batches_gain_ratio": lambda rows: [row["gain"] for row in _usual(rows, "O-DA")],
         "training_both_gain_ratio": lambda rows: [row["gain"] for row in _usual(rows, "O-Hy")],
@@ -176,9 +172,7 @@ def launch(python: str, module: str, nodes: int, rate: str, arguments: list[str]
         }  # fmt: skip
         if mapped:  # as `offpath run` does it; after two uses, so that it is done before anything is measured
             env |= {"OFFPATH_MAPPED": "2", "LD_PRELOAD": str(paths().watch_library)}
-        run = lab.mpirun(
-            "openmpi", 1, [python, "-m", module, *arguments], env=env, timeout=LIMIT_S
-        )
+        run = lab.mpirun("openmpi", 1, [python, "-m", module, *arguments], env=env, timeout=LIMIT_S)
     return training_epochs.said(run.returncode, run.stdout, run.stderr)
 
 
