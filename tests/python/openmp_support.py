@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import LIMIT_S, ROOT
 from offpath.base.errors import UserError
+from offpath.base.files import new_secret
 from offpath.base.paths import paths
 from offpath.dpu import service
 
@@ -81,7 +82,7 @@ def standing_device(name: str, arch: str, folder: Path, key: Path | None = None)
     """A device that is stopped at the end; with a key of its own unless given."""
     if key is None:
         key = folder / f"{name}.key"
-        service.make_key(key)
+        new_secret(key)
     record = service.start(service.Options(name, arch, service.with_free_port("127.0.0.1"), key))
     try:
         yield record

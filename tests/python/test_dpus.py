@@ -13,6 +13,7 @@ import pytest
 from conftest import LIMIT_S, assert_one_line_error, offpath
 from offpath import __version__
 from offpath.base.errors import UserError
+from offpath.base.files import new_secret
 from offpath.base.paths import paths
 from offpath.dpu import checking, dpufile, service
 
@@ -95,7 +96,7 @@ def starter(folder, *options):
     """offpathd for agents on a port of this machine; and the variables that its hosts need."""
     key = folder / "key"
     if not key.exists():
-        service.make_key(key)
+        new_secret(key)
     address = service.with_free_port("127.0.0.1")
     log = folder / "log"
     with open(log, "wb") as output:
@@ -114,7 +115,7 @@ def test_check_says_what_is_there_and_what_is_missing(tmp_path):
     if not paths().service.exists():
         pytest.skip("not built")
     other = tmp_path / "other"
-    service.make_key(other)
+    new_secret(other)
     greeter = "import socket\ns = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
     greeter += "while True:\n c, _ = s.accept(); c.sendall(b'SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3, a banner' * 3)\n"
     stranger = subprocess.Popen([sys.executable, "-c", greeter], stdout=subprocess.PIPE, text=True)

@@ -14,6 +14,7 @@ import uuid
 import pytest
 from conformance_support import Place, assert_conforms, program
 from conftest import LIMIT_S, PROGRAMS, ROOT, eventually, offpath, requires_root
+from offpath.base.files import new_secret
 from offpath.base.paths import paths
 from offpath.dpu import service
 from offpath.lab import Lab, launchers
@@ -38,7 +39,7 @@ def work(tmp_path_factory):
     subprocess.run(["mpicc.openmpi", PROGRAMS / "overlap.c", "-o", folder / "my_mpi_program"], check=True)
     (folder / "dpus.txt").write_text(DPUFILE)
     (folder / "hosts").write_text("node1\nnode2\n")
-    service.make_key(folder / "KEY")
+    new_secret(folder / "KEY")
     return folder
 
 
@@ -99,7 +100,7 @@ def test_without_its_dpu_a_job_is_native_and_says_why(cluster, work, change, sai
 
 def test_a_wrong_key_is_a_reason(cluster, work):
     if not (work / "other").exists():
-        service.make_key(work / "other")
+        new_secret(work / "other")
     run = "offpath run --dpus dpus.txt -- mpirun -hostfile hosts ./my_mpi_program"
     result = at_head(cluster, work, run, OFFPATH_DEVICE_KEY_FILE=str(work / "other"))
     assert result.returncode == 0 and "0 offloaded" in result.stderr, result.stderr

@@ -13,6 +13,7 @@ import pytest
 from api_support import require_executors
 from conftest import LIMIT_S, PROGRAMS, ROOT, offpath, requires_root
 from loss_support import meanwhile
+from offpath.base.files import new_secret
 from offpath.base.paths import paths
 from offpath.dpu import service
 from offpath.lab import Lab
@@ -66,7 +67,7 @@ def test_the_guides_program_runs_there_by_a_list(machine, tmp_path):
     ):
         subprocess.run(["gcc", include, *words], cwd=tmp_path, check=True)
     (command,) = re.findall(r"^    (offpath run --dpus .*)$", GUIDE, re.MULTILINE)
-    service.make_key(tmp_path / "KEY")
+    new_secret(tmp_path / "KEY")
     log = tmp_path / "starter.log"
     words = [str(paths().service), "--listen", "0.0.0.0:7001", "--key-file", "KEY"]
     with open(log, "wb") as output:

@@ -8,6 +8,7 @@ import uuid
 
 import pytest
 from conftest import LIMIT_S, PROGRAMS, ROOT, requires_root
+from offpath.base.files import new_secret
 from offpath.base.paths import paths
 from offpath.dpu import service
 from offpath.lab import Lab, machines
@@ -66,7 +67,7 @@ def test_the_guides_command(lab, tmp_path):
     (tmp_path / "pictures.py").write_text(pictures)
     (tmp_path / "train.py").write_text(train)
     (tmp_path / "dpus.txt").write_text(f"node1 {lab.plan.dpus[0].address} port=7001 executors=2\n")
-    service.make_key(tmp_path / "KEY")
+    new_secret(tmp_path / "KEY")
     starter = [str(paths().service), "--listen", "0.0.0.0:7001", "--key-file", str(tmp_path / "KEY")]
     log = tmp_path / "log"
     with open(log, "wb") as output:

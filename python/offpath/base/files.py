@@ -40,6 +40,13 @@ def new_file(path: Path) -> IO[bytes]:
     return os.fdopen(os.open(path, flags, 0o600), "wb")
 
 
+def new_secret(path: Path) -> None:
+    """A random one that only its owner can read. Raises FileExistsError."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(os.urandom(32).hex() + "\n")
+
+
 def writable_file(path: Path | None, option: str) -> None:
     """Raises UserError before a long measurement rather than after it."""
     if path is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,6 +104,11 @@ def source_root() -> Path | None:
     """The root of the source tree this package lives in; None when it is installed."""
     root = Path(__file__).resolve().parents[3]
     return root if (root / "CMakePresets.json").is_file() else None
+
+
+def config_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where this user's own files are."""
+    return Path(environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "offpath"
 
 
 def runtime_folder() -> Path:

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import platform
-import secrets
 import select
 import shlex
 import shutil
@@ -20,9 +19,9 @@ from pathlib import Path
 
 from offpath.base import proc, processes
 from offpath.base.errors import UserError
-from offpath.base.files import new_file, private_folder
+from offpath.base.files import new_file, new_secret, private_folder
 from offpath.base.oldest import StrEnum
-from offpath.base.paths import Paths, paths, runtime_folder
+from offpath.base.paths import Paths, config_folder, paths, runtime_folder
 
 START_LIMIT_S = 20.0
 STOP_GRACE_S = 5.0
@@ -96,7 +95,7 @@ def emulator_command(arch: str, where: Paths) -> list[str]:
 
 
 def default_key_path() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "offpath" / "device.key"
+    return config_folder() / "device.key"
 
 
 def default_key_file() -> Path:
@@ -104,15 +103,8 @@ def default_key_file() -> Path:
     path = default_key_path()
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
-        make_key(path)
+        new_secret(path)
     return path
-
-
-def make_key(path: Path) -> None:
-    """A new key that only its owner can read. Raises FileExistsError."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(secrets.token_hex(32) + "\n")
 
 
 def with_free_port(listen: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from offpath.base import processes
+from offpath.base.files import new_secret
 from offpath.dpu import service
 from offpath.lab.plan import Plan
 
@@ -18,7 +19,7 @@ def start(plan: Plan, inside: Callable[[str, Sequence[str]], list[str]]) -> None
     in the node's folder says.
     """
     key = _key_file(plan)
-    service.make_key(key)
+    new_secret(key)
     started = []
     for dpu in plan.dpus:
         address = f"{dpu.address}:{PORT}"

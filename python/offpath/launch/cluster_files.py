@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from offpath.base.errors import UserError
+from offpath.base.paths import config_folder
 
 NAME_VARIABLE, MACHINE_VARIABLE = "OFFPATH_CLUSTER", "OFFPATH_MACHINE"
 SCHEDULERS = ("SLURM_CLUSTER_NAME",)  # what schedulers call it in their jobs
@@ -17,7 +18,7 @@ MACHINE, POLICY = "machine.json", "policy"
 
 
 def root(environ: Mapping[str, str] = os.environ) -> Path:
-    return Path(environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "offpath" / "clusters"
+    return config_folder(environ) / "clusters"
 
 
 def checked(name: str, source: str) -> str:

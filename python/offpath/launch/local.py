@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from offpath.base import handover, processes
 from offpath.base.processes import Completed
@@ -16,6 +19,15 @@ from offpath.launch import injection, mpis, stats
 def available_cores() -> list[int]:
     """The cores this process may use."""
     return sorted(os.sched_getaffinity(0))
+
+
+def processor() -> str:
+    """What the kernel calls it, or its architecture."""
+    with contextlib.suppress(OSError):
+        text = Path("/proc/cpuinfo").read_text()
+        if found := re.search(r"^(?:model name|Model|CPU part)\s*:\s*(.+)$", text, re.MULTILINE):
+            return found[1].strip()
+    return platform.machine()
 
 
 def native_environment(mpi: str, crowded: bool) -> dict[str, str]:

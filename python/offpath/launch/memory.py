@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import platform
 import re
 import shutil
 import sqlite3
@@ -23,7 +22,7 @@ from typing import TypeVar
 
 from offpath.base import console, files
 from offpath.base.errors import UserError
-from offpath.launch import mpis, policy_table
+from offpath.launch import local, mpis, policy_table
 
 FORMAT = 2
 LEAST_TURNS = 32  # of a key, before it is believed
@@ -59,7 +58,7 @@ def job_of(command: Sequence[str]) -> Job:
         found = (i for i, word in enumerate(command) if i > 0 and _is_program(word))
         first = next(found, 0)
     cluster = os.environ.get("SLURM_CLUSTER_NAME", "")
-    machine = ", ".join(filter(None, (_processor(), f"{len(os.sched_getaffinity(0))} cores", cluster)))
+    machine = ", ".join(filter(None, (local.processor(), f"{len(local.available_cores())} cores", cluster)))
     return Job(machine, program_name(command[first:]), _launch(command[:first]))
 
 
@@ -68,16 +67,6 @@ def program_name(command: Sequence[str]) -> str:
     name = Path(command[0]).name
     script = next((word for word in command[1:] if not word.startswith("-")), "")
     return f"{name} {Path(script).name}" if INTERPRETER.fullmatch(name) and script else name
-
-
-def _processor() -> str:
-    with contextlib.suppress(OSError):
-        found = re.search(
-            r"^(?:model name|Model|CPU part)\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE
-        )
-        if found:
-            return found[1].strip()
-    return platform.machine()
 
 
 def _launch(words: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from offpath.base.errors import UserError
-from offpath.base.paths import built, paths
+from offpath.base.paths import built, config_folder, paths
 
 FILE_VARIABLE = "OFFPATH_POLICY_FILE"
 NO_FILE = "none"
@@ -61,7 +61,7 @@ def parse(texts: Sequence[tuple[str, str]] = ()) -> Table:
 
 
 def default_file() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "offpath" / "policy"
+    return config_folder() / "policy"
 
 
 def tuned_file(chosen: str | None) -> Path | None:

@@ -190,7 +190,7 @@ def base_meta(kinds: Sequence[str]) -> dict:
         "commit": _commit(),
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "machine": platform.machine(),
-        "processor": _processor(),
+        "processor": local.processor(),
         "cores_available": len(local.available_cores()),
         "mpi_versions": {kind: versions.get(kind, "unknown") for kind in kinds},
         "seed": None,  # nothing is random: every input is computed
@@ -218,11 +218,3 @@ def _commit() -> str | None:
         if head.returncode == 0:
             return head.stdout.strip() + ("-dirty" if changed.stdout.strip() else "")
     return None
-
-
-def _processor() -> str:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor()

@@ -6,14 +6,15 @@ from __future__ import annotations
 import contextlib
 import hmac
 import os
-import secrets
 from pathlib import Path
 
 from offpath.base.errors import UserError
+from offpath.base.files import new_secret
+from offpath.base.paths import config_folder
 
 
 def file() -> Path:
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "offpath" / "metrics.token"
+    return config_folder() / "metrics.token"
 
 
 def read_or_make() -> str:
@@ -24,8 +25,7 @@ def read_or_make() -> str:
         fresh = path.with_name(f".{path.name}.{os.getpid()}")
         with contextlib.suppress(FileExistsError):  # another run makes it, too
             if not path.exists():
-                with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
-                    out.write(secrets.token_hex(32) + "\n")
+                new_secret(fresh)
                 try:
                     os.link(fresh, path)
                 finally:
