@@ -7,12 +7,13 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich import table
+from rich import box, table
 from rich.console import Console, ConsoleOptions
 from rich.measure import Measurement
 
 from offpath.base.console import ANY_WIDTH
 
+STYLE: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
 SHORT = 24  # characters that are never wrapped; longer text is, between words
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the demo shows at its end: the table, where the time went, and the page."""
 
-from rich import box
 
 from offpath.base import console
-from offpath.base.tables import Table
+from offpath.base.tables import STYLE, Table
 from offpath.launch.mpis import TITLES
 from offpath.pages import report
 from offpath.places.comparison import DPU, HOST
@@ -19,7 +18,7 @@ COLOURS = {"Computation": 1, "MPI_Ialltoallv": 4, "MPI_Waitany": 3, "Other": 2}
 def show(result: dict) -> None:
     for each in result["results"]:
         title = f"3-D FFT with {TITLES[each['mpi']]}, average seconds per process"
-        table = Table(*HEADER, title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        table = Table(*HEADER, title=title, title_justify="left", **STYLE)
         for column in table.columns:
             column.no_wrap = True
             column.justify = "left" if column.header == HEADER[0] else "right"

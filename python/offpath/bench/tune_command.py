@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-from rich import box
 
 from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
 from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers, parse_sizes, size_text
-from offpath.base.tables import Table
+from offpath.base.tables import STYLE, Table
 from offpath.bench import measuring, tuning
 from offpath.bench.kit import options, trust
 from offpath.bench.measuring import ALONE, COLLECTIVES, Conditions, Peer, Series
@@ -205,7 +204,7 @@ def write_policy(file: Path, rows: Sequence[str], metas: Sequence[dict]) -> None
 
 def _show(decisions: Sequence[Decision]) -> None:
     header = ("collective", "nodes", "offloaded from", "how", "gain from there up")
-    table = Table(*header, keys=2, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(*header, keys=2, **STYLE)
     for each in decisions:
         gains = each.gains[each.first :]
         table.add_row(

@@ -22,10 +22,7 @@ PASSED = ("off", "communicator", "blocking")  # why a call came to no decision, 
 
 
 def closing_line(
-    lines: Sequence[dict],
-    launcher: str | None = None,
-    started: int | None = None,
-    status: int = 0,
+    lines: Sequence[dict], launcher: str | None = None, started: int | None = None, status: int = 0
 ) -> str:
     """Of the ranks' lines. `launcher`: whose mpirun started them; `started`: how many it did, if that is known;
     `status`: how the command ended, which says more where there are no lines."""

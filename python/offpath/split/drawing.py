@@ -9,11 +9,7 @@ from offpath.split.steps import SplitProgram
 _FILL = {HOST: "#d5e6f5", DPU: "#f8dfb8"}
 _LINE, _EXCHANGED = "#5d6670", "#c0392b"
 _SHAPES = {
-    Kind.MATVEC: "box",
-    Kind.PRECONDITION: "box",
-    Kind.DOT: "hexagon",
-    Kind.SCALAR: "ellipse",
-    Kind.TEST: "diamond",
+    Kind.MATVEC: "box", Kind.PRECONDITION: "box", Kind.DOT: "hexagon", Kind.SCALAR: "ellipse", Kind.TEST: "diamond"
 }
 
 

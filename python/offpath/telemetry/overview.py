@@ -5,12 +5,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 
 from offpath.base.sizes import saved_time, seconds, size_text
-from offpath.base.tables import Table
+from offpath.base.tables import STYLE, Table
 from offpath.telemetry.operations import WHY, Operation, Run, Wait, hidden_ns
 from offpath.trace.sites import Site
 
@@ -148,7 +147,7 @@ def show(run: Run, console: Console, lines: Sequence[dict] = ()) -> None:
 
 def _calls(run: Run) -> Table:
     columns = ("call", "path", "count", "bytes", "hidden", "posting", "waiting", "where")
-    table = Table(*columns, title="sums of all ranks", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(*columns, title="sums of all ranks", title_justify="left", **STYLE)
     for column in table.columns:
         column.no_wrap = column.header != "where"
         column.justify = "left" if column.header in ("call", "path", "where") else "right"
@@ -159,7 +158,7 @@ def _calls(run: Run) -> Table:
 
 def _regions(run: Run) -> Table:
     columns = ("region", "count", "time", "hidden", "posting", "waiting")
-    table = Table(*columns, title="regions, all ranks", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(*columns, title="regions, all ranks", title_justify="left", **STYLE)
     for column in table.columns[1:]:
         column.justify, column.no_wrap = "right", True
     for row in region_rows(run)[:REGION_ROWS]:

@@ -6,24 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import typer
 
 from offpath.base import console, files
 from offpath.bench import goals
 from offpath.bench.kit import trust
+from offpath.bench.kit.tables import Shown
 from offpath.pages import report
 
 Values = Callable[[list[dict]], Iterable[float]]  # of rows whose results are right
-
-
-class Shown(Protocol):
-    """A table, a chart, a line."""
-
-    def show(self, result: dict) -> None: ...
-
-    def cards(self, result: dict) -> Iterable[str]: ...
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from offpath.base import console, tables
-from offpath.bench.kit.tables import ABSENT, STYLE, Cell, cell
+from offpath.bench.kit.tables import ABSENT, Cell, Shown, cell
 from offpath.pages import report
 from offpath.places.comparison import HOST
 
@@ -65,7 +65,7 @@ def _parts(rows: Iterable[dict], *texts: Cell) -> Iterator[tuple[tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Beside:
+class Beside(Shown):
     """A table for each title; for each peer the same `columns`, the first of which has its name."""
 
     title: Cell
@@ -80,7 +80,7 @@ class Beside:
             names = [name or TITLES[peer] for peer in peers for name, _ in self.columns]
             sizes = [by_peer for _, below in parts for by_peer in below]
             gains = {name: gain for name, gain in self.gains.items() if any(map(gain, sizes))}
-            table = tables.Table("", *names, *gains, together=len(self.columns), **STYLE)
+            table = tables.Table("", *names, *gains, together=len(self.columns), **tables.STYLE)
             for column in table.columns[1:]:
                 column.no_wrap, column.justify = True, "right"
             table.columns[0].max_width, table.columns[0].overflow = NAME_WIDTH, "fold"
@@ -91,9 +91,6 @@ class Beside:
                     table.add_row(*self._cells(peers, by_peer, gains.values()))
             console.out.print(f"[italic]{words}[/]", table, sep="\n")
 
-    def cards(self, result: dict) -> Iterator[str]:
-        yield from ()
-
     def _cells(self, peers: Sequence[str], by_peer: ByPeer, gains: Iterable[Gain]) -> list[str]:
         size = cell("  {bytes:size}", next(iter(by_peer.values())))
         cells = [cell(text, by_peer.get(peer, {})) for peer in peers for _, text in self.columns]
@@ -101,7 +98,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Chart:
+class Chart(Shown):
     """A card of bars for each title, of the value that each row has; in brackets Offpath's gain."""
 
     title: Cell
@@ -112,9 +109,6 @@ class Chart:
     size: Cell = "{bytes:size}"
     limit: float | None = None
     spread: Callable[[dict], tuple[float, float]] | None = None
-
-    def show(self, result: dict) -> None:
-        pass
 
     def cards(self, result: dict) -> Iterator[str]:
         for (words,), rows in _parts(result["rows"], self.title):

@@ -8,15 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Union
 
-from rich import box
-
 from offpath.base import console, tables
 from offpath.base.sizes import ms_text, size_text
 from offpath.launch.mpis import TITLES
 from offpath.pages import report
 
 ABSENT = "-"
-STYLE = {"box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
 # What a template may say behind a colon besides Python's own, as "{bytes:size}, {t_pure_ns:ms}".
 FORMATS: Mapping[str, Callable] = {
     "size": size_text,
@@ -44,8 +41,18 @@ def cell(text: Cell, row: Mapping) -> str:
         return ABSENT
 
 
+class Shown:
+    """A table, a chart, a line: on a terminal, and as cards of a page."""
+
+    def show(self, result: dict) -> None:
+        pass
+
+    def cards(self, result: dict) -> Iterator[str]:
+        yield from ()
+
+
 @dataclass(frozen=True)
-class Table:
+class Table(Shown):
     """`columns`: a title, and the cell of a row. Its title may be of rows, too: a table for each title."""
 
     title: Cell
@@ -62,7 +69,7 @@ class Table:
         if self.on_page_only:
             return
         for title, rows in self.parts(result):
-            shown = tables.Table(keys=self.keys, **STYLE)
+            shown = tables.Table(keys=self.keys, **tables.STYLE)
             lines = [self.cells(row) for row in rows]
             columns = self._filled(rows)
             for index, name in columns:
@@ -102,7 +109,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Line:
+class Line(Shown):
     """What is said of the result as a whole."""
 
     text: Callable[[dict], str]
