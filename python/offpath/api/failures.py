@@ -125,14 +125,10 @@ class WaitTimeout(OffpathError, TimeoutError):
     status = Status.IN_PROGRESS
 
 
+_ALL = [each for each in list(vars().values()) if isinstance(each, type) and issubclass(each, OffpathError)]
 _CLASSES: dict[int, type[OffpathError]] = {
-    int(cls.status): cls
-    for cls in (
-        ArgumentError, StateError, NoServiceError, NoMemoryError, AccessError, ServiceLostError, PeerLostError,
-        NotStartedError, TruncatedError, ShortError, MemoryFaultError, WindowRangeError, DamagedError, TaskError,
-        DependenceError, CancelledError, FileError,
-    )
-}  # fmt: skip
+    int(each.status): each for each in _ALL if each.status < 0 and each.status != Status.ERR_INTERNAL
+}
 
 
 def failure(status: int, text: str) -> OffpathError:
