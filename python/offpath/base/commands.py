@@ -35,6 +35,10 @@ MEASURE = "Measure and predict"
 LOOK = "See what is there"
 PREPARE = "Prepare"
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+CommandLine = Annotated[
+    list[str], typer.Argument(metavar="COMMAND", help="The program, with its mpirun if it has one.")
+]
 PASSES_ON = {"allow_interspersed_args": False}  # the last argument is a command line with options of its own
 
 

@@ -38,7 +38,7 @@ def selftest_command(
         ),
     ] = None,
     mpi: asked.Mpis = comparison.BOTH,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: commands.AsJson = False,
 ) -> None:
     """Say whether Offpath works here, or on the nodes of a job, and what is in its way. Run it once it is installed.
 

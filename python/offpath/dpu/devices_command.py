@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
-
-import typer
 
 from offpath.base import commands, console
 from offpath.base.tables import Table
@@ -16,7 +13,7 @@ app = commands.alone()
 
 
 @app.command(rich_help_panel=commands.LOOK)
-def devices(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def devices(as_json: commands.AsJson = False) -> None:
     """List the devices that a program sees here, in the order of their numbers, and those that could be added.
 
     A program numbers only devices of the architectures that it has images for: first all x86_64, then all aarch64.

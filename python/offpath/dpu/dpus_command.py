@@ -18,12 +18,11 @@ VARIABLE = "OFFPATH_DPUS"
 app = commands.group("DPUs that are other machines: the list that `offpath run --dpus` takes.", commands.LOOK)
 
 ListArgument = Annotated[str, typer.Argument(metavar="LIST", help="A file, or [HOST=]DPU:PORT,... as for run --dpus.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 HereOption = Annotated[bool, typer.Option("--here", help="Only the DPUs of this host.")]
 
 
 @app.command("list")
-def show(dpus: ListArgument, here: HereOption = False, as_json: JsonOption = False) -> None:
+def show(dpus: ListArgument, here: HereOption = False, as_json: commands.AsJson = False) -> None:
     """Show what a list says, host by host; nothing is asked but what it says.
 
     Examples:
@@ -42,7 +41,7 @@ def show(dpus: ListArgument, here: HereOption = False, as_json: JsonOption = Fal
 
 
 @app.command()
-def check(dpus: ListArgument, here: HereOption = False, as_json: JsonOption = False) -> None:
+def check(dpus: ListArgument, here: HereOption = False, as_json: commands.AsJson = False) -> None:
     """Ask every DPU of a list, from here: is it there, and what is the way to it like? One line each.
 
     Ends with 1 if one is missing. A DPU that only its host reaches is asked there, with --here.

@@ -143,7 +143,7 @@ def status(
             help="Measure what a link carries, some seconds long: whether the machine keeps up with the rate.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: commands.AsJson = False,
 ) -> None:
     """Show the labs of this machine.
 

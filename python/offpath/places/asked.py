@@ -11,12 +11,14 @@ import typer
 from offpath.base.errors import UserError
 
 Mpis = Annotated[str, typer.Option("--mpi", help="openmpi, mpich or both.")]
+OneMpi = Annotated[str, typer.Option("--mpi", help="openmpi or mpich.")]
 Ppn = Annotated[int, typer.Option(min=1, help="Ranks per node.")]
 Rate = Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")]
 Loopback = Annotated[
     bool,
     typer.Option("--loopback", help="On this machine alone, where there is no root for a lab. Links cost nothing."),
 ]
+LabNodes = Annotated[int, typer.Option("--lab", min=0, help="Nodes of a lab to measure in; 0: on this machine.")]
 Policy = Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")]
 Runs = Annotated[int, typer.Option(min=1, help="Launches of each, in turns: more, where one differs from the next.")]
 Repeats = Annotated[int, typer.Option(min=1, help="Repeats in each launch.")]

@@ -23,9 +23,7 @@ app = commands.alone()
 
 @app.command(context_settings=commands.PASSES_ON, rich_help_panel=commands.MEASURE)
 def profile_command(
-    command: Annotated[
-        list[str], typer.Argument(metavar="COMMAND", help="The program, with its mpirun if it has one.")
-    ],
+    command: commands.CommandLine,
     output: Annotated[Path, typer.Option("-o", "--output", help="The profile to write.")] = Path("profile.jsonl"),
 ) -> None:
     """Run a program as it is and record its collectives, waits and one-sided operations, for `offpath plan`.

@@ -38,7 +38,7 @@ app = commands.alone()
 @app.command(rich_help_panel=commands.LOOK)
 def info(
     program: Annotated[Optional[str], typer.Argument(help="Say which MPI this program uses.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: commands.AsJson = False,
     policy: Annotated[
         bool, typer.Option("--policy", help="Only what goes to the DPU: every row of the policy and where it is from.")
     ] = False,

@@ -22,7 +22,7 @@ def policy() -> None:
 
 
 @app.command("list")
-def list_command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def list_command(as_json: commands.AsJson = False) -> None:
     """Show what was learned: per program and range of sizes the better path, and the time between two calls on each."""
     known = memory.practices()
     if as_json:

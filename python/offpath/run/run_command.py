@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Annotated
 
 import typer
 
@@ -24,9 +23,7 @@ app = commands.alone()
 @app.command(context_settings=commands.PASSES_ON, rich_help_panel=commands.FIRST)
 @commands.by_concern
 def run(
-    command: Annotated[
-        list[str], typer.Argument(metavar="COMMAND", help="The program, with its mpirun if it has one.")
-    ],
+    command: commands.CommandLine,
     offload: Offload,
     service: Service,
     recording: Recording,

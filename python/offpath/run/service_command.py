@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Optional
-
-import typer
 
 from offpath.base import commands, console
 from offpath.base.errors import UserError
@@ -22,10 +19,7 @@ def service() -> None:
 
 @app.command()
 def restart(
-    job: Annotated[
-        Optional[str],
-        typer.Argument(metavar="PID|JOB", help="A process of the job, like its mpirun, or its name. Default: all."),
-    ] = None,
+    job: jobs.Which = None,
 ) -> None:
     """Replace the services of your jobs on this node, as after an upgrade, while the jobs run.
 

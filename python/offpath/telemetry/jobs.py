@@ -7,11 +7,19 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
 
 from offpath.base import proc
 from offpath.base.errors import UserError
 from offpath.base.paths import runtime_folder
 from offpath.telemetry.observation import NoService, Observation, Snapshot
+
+Which = Annotated[
+    Optional[str],
+    typer.Argument(metavar="PID|JOB", help="A process of the job, like its mpirun, or its name. Default: all."),
+]
 
 
 @dataclass

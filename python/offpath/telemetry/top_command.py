@@ -6,7 +6,7 @@ import json
 import select
 import signal
 from collections.abc import Iterator
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich.live import Live
@@ -19,10 +19,7 @@ app = commands.alone()
 
 @app.command(rich_help_panel=commands.LOOK)
 def top_command(
-    job: Annotated[
-        Optional[str],
-        typer.Argument(metavar="PID|JOB", help="A process of the job, like its mpirun, or its name. Default: all."),
-    ] = None,
+    job: jobs.Which = None,
     once: Annotated[bool, typer.Option("--once", help="Look for one interval, print, and end: for scripts.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON for each interval.")] = False,
     interval: Annotated[float, typer.Option(min=0.2, max=3600, metavar="S", help="Seconds between looks.")] = 1.0,

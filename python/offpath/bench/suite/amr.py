@@ -36,7 +36,7 @@ app = commands.alone()
 def amr_command(
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab, a rank on each.")] = 2,
     rate: asked.Rate = "1gbit",
-    mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = OPENMPI,
+    mpi: asked.OneMpi = OPENMPI,
     steps: Annotated[int, typer.Option(min=1, help="Time steps of each launch.")] = 200,
     work: Annotated[int, typer.Option(min=1, help="Each step of a patch is computed so often.")] = 4,
     runs: asked.Runs = 3,

@@ -42,7 +42,7 @@ def krylov_command(
         str, typer.Option(help="Shares of a product's rows to try: numbers or auto.")
     ] = "0,0.1,0.2,0.3,0.4,auto",
     leaders: Annotated[str, typer.Option(help="Ranks of a node that talk to the service, to try besides all.")] = "1",
-    lab: Annotated[int, typer.Option(min=0, help="Nodes of a lab to measure in; 0: on this machine.")] = 0,
+    lab: asked.LabNodes = 0,
     rate: asked.Rate = "1gbit",
     latency: Annotated[str, typer.Option(help="What its packets take from node to node besides.")] = "0",
     iterations: Annotated[int, typer.Option(min=1, help="Of each solve.")] = 30,

@@ -20,7 +20,7 @@ from offpath.base.errors import UserError
 from offpath.bench.kit import Benchmark, Line, Site, Table, options, turns
 from offpath.bench.plan_cases import APPS, KINDS, App, Collective, Setting, summarize
 from offpath.launch import mpis
-from offpath.places import comparison
+from offpath.places import asked, comparison
 from offpath.plan import calibrate
 from offpath.plan import machine as machines
 
@@ -82,7 +82,7 @@ app = commands.alone()
 
 @app.command()
 def bench_plan_command(
-    mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = mpis.OPENMPI,
+    mpi: asked.OneMpi = mpis.OPENMPI,
     full: Annotated[
         bool, typer.Option("--full", help="2 and 4 nodes, three rates, programs too: a quarter of an hour.")
     ] = False,
