@@ -19,7 +19,11 @@
 
 namespace offpath::testing {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int kPatienceSeconds = 600;
+#else
 inline constexpr int kPatienceSeconds = 60;
+#endif
 inline constexpr uint32_t kMaxProcesses = 16;
 inline constexpr uint64_t kLongNs = uint64_t{30} * 1000000000;
 
