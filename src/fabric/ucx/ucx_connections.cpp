@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Addresses and connections: made, found, closed, lost.
 #include "fabric/checksum.hpp"
+#include "fabric/rdma.hpp"
 #include "fabric/ucx/ucx_endpoint.hpp"
 #include "fabric/ucx/ucx_fabric.hpp"
 
@@ -60,9 +61,10 @@ void UcxFabric::give_up(Peer peer) {
 }
 
 // Closing counts as under way. UCX 1.13 ends the process when one is closed that still waits on an RDMA network for an answer
-// of its peer: such a one stays, and with it the worker.
+// of its peer: such a one stays, and with it the worker. Elsewhere none may stay: nothing else ends what is sent over it, and
+// the peer would not learn of the end.
 void UcxFabric::close(Connection& connection) {
-  if (connection.endpoint == nullptr || !connection.reached) return;
+  if (connection.endpoint == nullptr || (!connection.reached && has_rdma())) return;
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.flags = UCP_EP_CLOSE_FLAG_FORCE;

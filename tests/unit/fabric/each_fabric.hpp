@@ -23,7 +23,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <string_view>
 
 namespace offpath::fabric {
 using Clock = std::chrono::steady_clock;
@@ -223,13 +222,6 @@ class FabricTest : public ::testing::TestWithParam<const char*> {
   static size_t announced_at_once(size_t count) {
     const std::string name = GetParam();
     return name.starts_with("tcp") || name == "rdma" ? 1 : count;
-  }
-  // Of two that connected to each other at once, UCX 1.18 may not tell one that the other is gone.
-  static bool tells_of_the_end() {
-#if UCP_API_VERSION >= UCP_VERSION(1, 18)
-    if (std::string_view(GetParam()).starts_with("ucx")) return false;
-#endif
-    return true;
   }
   // UCX as it is by default has everything eager.
   static bool announces() { return strcmp(GetParam(), "ucx") != 0; }
