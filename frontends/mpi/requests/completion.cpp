@@ -4,8 +4,7 @@
 // ones are exchanged around the call. A failed operation is reported after it, in the way MPI prescribes for that function.
 #include "mpi/requests/completion.hpp"
 
-#include "mpi/job/counters.hpp"
-#include "mpi/native/handlers.hpp"
+#include "mpi/requests/handling.hpp"
 #include "mpi/requests/own_requests.hpp"
 
 #include <algorithm>
@@ -24,14 +23,6 @@ std::mutex freed_mutex;
 std::vector<Freed> freed;
 std::atomic<size_t> freed_count{0};
 
-void move_freed() {
-  if (freed_count.load(std::memory_order_relaxed) != 0) finish_freed();
-}
-
-void move_ours() {
-  if (offloader.needs_attention()) offloader.progress();
-}
-
 // The application's statuses, or ours where it wants none and we have to see them.
 class Statuses {
  public:
@@ -43,25 +34,6 @@ class Statuses {
  private:
   MPI_Status* given_;
   std::vector<MPI_Status> own_;
-};
-
-// Ours among requests that are looked at alone.
-class Looked {
- public:
-  Looked(int count, const MPI_Request* requests)
-      : requests_(requests, requests + std::max(count, 0)), own_(count, requests_.data()) {
-    move_ours();
-  }
-  OwnRequests* operator->() { return &own_; }
-  // That of the request at `index` in statuses[place], if the application wants statuses.
-  void show(int index, MPI_Status* statuses, int place) {
-    const bool wanted = statuses != MPI_STATUSES_IGNORE && statuses != MPI_STATUS_IGNORE;
-    own_.show(index, wanted ? &statuses[place] : MPI_STATUS_IGNORE);
-  }
-
- private:
-  std::vector<MPI_Request> requests_;
-  OwnRequests own_;
 };
 
 // After the library has completed the one at `index` with `code`.
@@ -140,47 +112,6 @@ int test_all(int count, MPI_Request* requests, int* flag, MPI_Status* given) {
   const int code = native.Testall(count, own.hand_over(), flag, statuses.get());
   if (code == MPI_SUCCESS && *flag == 0) return code;
   return finish_several(own, code, count, nullptr, statuses.get());
-}
-
-int get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  OwnRequests own(1, &request);
-  move_ours();
-  *flag = 0;
-  if (own.hide() != 0) return MPI_SUCCESS;
-  const int code = native.Request_get_status(*own.natives(), flag, status);
-  if (code == MPI_SUCCESS && *flag != 0) own.show(0, status);
-  return code;
-}
-
-int get_status_all(int count, const MPI_Request* requests, int* flag, MPI_Status* statuses) {
-  Looked own(count, requests);
-  *flag = 0;
-  if (own->hide() != 0) return MPI_SUCCESS;
-  const int code = native.Request_get_status_all(count, own->natives(), flag, statuses);
-  for (int i = 0; code == MPI_SUCCESS && *flag != 0 && i < count; ++i) own.show(i, statuses, i);
-  return code;
-}
-
-int get_status_any(int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
-  Looked own(count, requests);
-  const int hidden = own->hide();
-  const int code = native.Request_get_status_any(count, own->natives(), index, flag, status);
-  if (code != MPI_SUCCESS || *flag == 0) return code;
-  if (*index != MPI_UNDEFINED)
-    own.show(*index, status, 0);
-  else if (hidden > 0)
-    *flag = 0;
-  return code;
-}
-
-int get_status_some(int count, const MPI_Request* requests, int* out_count, int* indices, MPI_Status* statuses) {
-  Looked own(count, requests);
-  const int hidden = own->hide();
-  const int code = native.Request_get_status_some(count, own->natives(), out_count, indices, statuses);
-  if (code != MPI_SUCCESS) return code;
-  if (*out_count == MPI_UNDEFINED && hidden > 0) *out_count = 0;
-  for (int i = 0; i < *out_count && *out_count != MPI_UNDEFINED; ++i) own.show(indices[i], statuses, i);
-  return code;
 }
 
 // ---- some
@@ -268,32 +199,11 @@ int cancel(MPI_Request* request) {
   return native.Cancel(exchanged ? &standing->current : request);
 }
 
-// Handlers throw nothing. Apart from what follows, which needs no room on the stack.
-template <auto ours, typename... Arguments>
-[[gnu::noinline]] int complete_ours(Arguments... arguments) {
-  try {
-    move_freed();
-    return ours(arguments...);
-  } catch (const std::exception&) {
-    return MPI_ERR_NO_MEM;
-  }
-}
-
-// Nothing of ours anywhere: a few loads, then the native function.
-template <auto function, auto ours, typename... Arguments>
-int complete(Arguments... arguments) {
-  const bool none = !offloader.has_requests() && standings.empty();
-  if (none || Inside::here()) return (native.*function)(arguments...);
-  return complete_ours<ours>(arguments...);
-}
-
-template <auto function, auto ours, typename... Arguments>
-int complete_counted(Arguments... arguments) {
-  counters.count_wait();
-  return complete<function, ours>(arguments...);
-}
-
 }  // namespace
+
+void move_freed() {
+  if (freed_count.load(std::memory_order_relaxed) != 0) finish_freed();
+}
 
 bool finish_freed() {
   std::vector<Freed> over;
@@ -320,8 +230,6 @@ bool finish_freed() {
 
 namespace handlers {
 
-#define OFFPATH_HANDLES(name, ours) const decltype(Native::name) name = &complete<&Native::name, &ours>;
-#define OFFPATH_WAITS(name, ours) const decltype(Native::name) name = &complete_counted<&Native::name, &ours>;
 OFFPATH_WAITS(Wait, wait)
 OFFPATH_WAITS(Waitall, wait_all)
 OFFPATH_WAITS(Waitany, wait_any)
@@ -330,16 +238,10 @@ OFFPATH_WAITS(Test, test)
 OFFPATH_WAITS(Testall, test_all)
 OFFPATH_WAITS(Testany, test_any)
 OFFPATH_WAITS(Testsome, test_some)
-OFFPATH_WAITS(Request_get_status, get_status)
-OFFPATH_WAITS(Request_get_status_all, get_status_all)
-OFFPATH_WAITS(Request_get_status_any, get_status_any)
-OFFPATH_WAITS(Request_get_status_some, get_status_some)
 OFFPATH_WAITS(Request_free, free_request)
 OFFPATH_HANDLES(Start, start)
 OFFPATH_HANDLES(Startall, start_all)
 OFFPATH_HANDLES(Cancel, cancel)
-#undef OFFPATH_HANDLES
-#undef OFFPATH_WAITS
 
 }  // namespace handlers
 }  // namespace offpath::mpi
