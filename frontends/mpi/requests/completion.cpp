@@ -8,7 +8,6 @@
 #include "mpi/requests/own_requests.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
 
 namespace offpath::mpi {
