@@ -138,7 +138,7 @@ def test_administrators_are_told_the_ports_and_limits_that_are():
     most = re.search(r"max_clients = (\d+)", (ROOT / "src/service/device_service.hpp").read_text())[1]
     assert f"`offpathd --max-clients`, {most} by default" in text
     options = set(re.findall(r"`offpathd[^`]*? (--[\w-]+)", text))
-    known = (ROOT / "src/service/main.cpp").read_text()
+    known = (ROOT / "src/service/command_line.cpp").read_text()
     assert len(options) > 2 and [name for name in options if f'"{name}"' not in known] == []
 
 

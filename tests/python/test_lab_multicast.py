@@ -130,9 +130,12 @@ def test_strangers_do_no_harm(lab):
                 said.append([int(word) for word in done.stdout.split()])
         return [sum(counts) for counts in zip(*said)]
 
-    with meanwhile(attack) as found:
-        allgathers(lab, 8)
-    heard, sent = found[0]
+    for _ in range(10):  # the program may be over before the stranger has begun to listen
+        with meanwhile(attack) as found:
+            allgathers(lab, 8)
+        heard, sent = found[0] or (0, 0)
+        if heard > 0:
+            break
     assert heard > 0 and sent > 0
 
 
