@@ -270,3 +270,13 @@ def test_both_means_those_that_are_there(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(mpis, "installed", list)
     with pytest.raises(UserError, match="Neither"):
         comparison.chosen_mpis("both")
+
+
+def test_the_folder_behind_a_linked_environment_is_left_alone(tmp_path):
+    shutil.copytree(ROOT / "tools", tmp_path / "tree" / "tools")
+    put(tmp_path / "tree" / "python" / "requirements.txt", "")
+    put(tmp_path / "elsewhere" / "kept", "")
+    (tmp_path / "tree" / ".venv").symlink_to(tmp_path / "elsewhere")
+    done = subprocess.run([tmp_path / "tree" / "tools" / "setup", "docs"], capture_output=True, text=True)
+    assert done.returncode == 1 and "Remove the link" in done.stderr, done
+    assert [file.name for file in (tmp_path / "elsewhere").iterdir()] == ["kept"]
