@@ -38,6 +38,13 @@ def test_the_site_loads_nothing_from_the_network(site):
         assert not re.search(r"""(src|href)=["']?https?:""", text), file
 
 
+def test_every_page_is_in_the_list_for_language_models(site):
+    listed = re.findall(r"^- \[.+?\]\((.+?)\)(.*)$", (site / "llms.txt").read_text(), re.MULTILINE)
+    found = {str(file.relative_to(site)) for file in site.rglob("*.html")} - {"404.html"}
+    assert {name for name, _ in listed} == found and len(listed) == len(found)
+    assert dict(listed)["guide-mpi.html"].startswith(": `offpath run` preloads")
+
+
 def test_the_site_describes_every_command_and_variable(site):
     pages = {file.name: file.read_text() for file in (site / "reference").glob("*.html")}
     for command in model.command_line(app).all():

@@ -67,6 +67,32 @@ def navigation(paths: list[str], generated: list[str]) -> list:
     ]  # fmt: skip
 
 
+def on_nav(nav, config, files: Files):
+    config.extra["sections"] = nav.items
+    return nav
+
+
+def on_post_build(config) -> None:
+    """llms.txt: what language models read of a site first: every page, with its first sentence."""
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
+    for section in config.extra["sections"]:
+        listed = [f"- [{page.title}]({page.url}){_about(page.markdown)}" for page in _below(section)]
+        lines += [f"## {section.title}", "", *listed, ""]
+    (Path(config.site_dir) / "llms.txt").write_text("\n".join(lines))
+
+
+def _below(item) -> list:
+    return [item] if item.is_page else [page for child in item.children for page in _below(child)]
+
+
+def _about(markdown: str) -> str:
+    """The first sentence that is neither code, list nor table, and no answer to a question."""
+    paragraphs = re.split(r"\n\s*\n", markdown.split("\n###")[0])
+    text = next((each for each in paragraphs if re.match(r"(?!```)[\w`]", each)), "")
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text.split()))
+    return ": " + re.split(r"(?<=\.)\s", text)[0] if text else ""
+
+
 def on_page_markdown(markdown: str, page, config, files: Files) -> str:
     here = PurePosixPath(page.file.src_uri).parent
     known = {file.src_uri for file in files}  # pages, and what they show
