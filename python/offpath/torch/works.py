@@ -40,7 +40,7 @@ class Work(TorchWork):  # type: ignore[misc]
 
     def is_completed(self) -> bool:
         if not self._over.is_set() and all(operation.done for operation in self._operations):
-            self._end(None)
+            self._await(None)
         return self._over.is_set()
 
     def is_success(self) -> bool:
@@ -115,8 +115,30 @@ def together(begun: Iterable[tuple[Operation[Any], Callable[[], None] | None]], 
     return Work(operations, list(result), finish)
 
 
-# torch holds the C++ half of a work only, which knows nothing without this one.
-_held: set[Work] = set()
+class _Held:
+    """Works that are not over, the oldest first: torch holds the C++ half of a work only, which knows nothing without
+    this one. A program need not wait for what it sends, so those that are over are let go of when others begin."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._works: dict[Work, None] = {}
+
+    def add(self, work: Work) -> None:
+        while (oldest := self._oldest()) is not None and oldest._future is None and oldest.is_completed():
+            self.discard(oldest)
+        with self._lock:
+            self._works[work] = None
+
+    def discard(self, work: Work) -> None:
+        with self._lock:
+            self._works.pop(work, None)
+
+    def _oldest(self) -> Work | None:
+        with self._lock:
+            return next(iter(self._works), None)
+
+
+_held = _Held()
 
 
 class _Completer:

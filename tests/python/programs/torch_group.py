@@ -4,9 +4,11 @@
 RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them; the argument seeds what is drawn."""
 
 import functools
+import gc
 import os
 import random
 import sys
+import weakref
 from datetime import timedelta
 
 import offpath.torch
@@ -90,6 +92,23 @@ def check_messages(group, rank, size):
         assert got.tolist() == [before, tag]
     for work in works:
         work.wait()
+
+
+def check_forgotten(group, rank, size):
+    """Works that nobody waits for give back what they keep."""
+    after, before = (rank + 1) % size, (rank - 1) % size
+    kept = []
+    for number in range(20):
+        given = torch.full((1000,), float(number))
+        kept.append(weakref.ref(given))
+        dist.isend(given, after, group=group)
+    for number in range(20):
+        dist.recv(got := torch.empty(1000), before, group=group)
+        assert got.tolist() == [float(number)] * 1000
+    dist.barrier(group=group)
+    dist.all_reduce(given := torch.ones(3), group=group)
+    gc.collect()
+    assert not any(each() is not None for each in kept[:-1])
 
 
 def check_sub_groups(rank, size):
@@ -178,12 +197,12 @@ def check_errors(group):
 
 
 def check_death(rank):
-    """A rank that dies is an error of the others, in a wait and in a future."""
+    """A rank that dies is an error of the others, in a wait, in a future, and where works are looked at alone."""
     waits = dist.all_reduce(torch.ones(3), async_op=True)
     waits.wait()
     if rank == 1:
         os._exit(0)
-    work = dist.all_reduce(torch.ones(1 << 20), async_op=True)
+    work, polled = (dist.all_reduce(torch.ones(1 << 20), async_op=True) for _ in range(2))
     for wait in (work.get_future().wait, work.wait):
         try:
             wait()
@@ -191,6 +210,9 @@ def check_death(rank):
             said = str(error)
         else:
             raise AssertionError("all is well")
+    while not polled.is_completed():
+        pass
+    assert not polled.is_success() and isinstance(polled.exception(), offpath.OffpathError)
     print(f"rank {rank}: {said}", flush=True)
     os._exit(0)
 
@@ -207,6 +229,7 @@ def main():
     check_reductions(group, rank, size, draw)
     check_moves(group, rank, size, draw)
     check_messages(group, rank, size)
+    check_forgotten(group, rank, size)
     check_sub_groups(rank, size)
     check_futures(group, size)
     check_shards(group, rank, size)
