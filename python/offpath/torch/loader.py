@@ -56,7 +56,7 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[type-arg]
                 profiling.moved("batches_bytes", lambda made=made: Parts(made).bytes)
                 yield made
             return
-        if self._placed is None:
+        if self._placed is None or not self._placed.is_current():
             self._placed = Placed(recipe, self._check)
         waiting: collections.deque[Batch] = collections.deque()
         for indices in self._index_sampler:

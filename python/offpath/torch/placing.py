@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import pickle
 import types
@@ -37,6 +38,10 @@ def pickled(value: Any, what: str) -> bytes:
         except Exception as error:
             problem = f"{error}; executors are processes of their own"
     raise ArgumentError(f"{what} cannot be pickled ({problem}). {advice}")
+
+
+def digest(text: bytes) -> bytes:
+    return hashlib.blake2b(text).digest()
 
 
 class _Pickler(pickle.Pickler):

@@ -6,12 +6,12 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from offpath.api.failures import OffpathError, TaskError
+from offpath.api.failures import ArgumentError, OffpathError, TaskError
 from offpath.torch import batches
 from offpath.torch.batches import Recipe, SampleError
 from offpath.torch.executors import executors, warn
 from offpath.torch.packing import Parts, unpack
-from offpath.torch.placing import pickled
+from offpath.torch.placing import digest, pickled
 
 _MORE_BYTES = 1024  # than the first batch needs; all of it crosses the link of a DPU
 _MORE = 1.25  # than one needs that was longer: others will be
@@ -23,13 +23,22 @@ class Placed:
 
     def __init__(self, recipe: Recipe, check: bool):
         self.recipe, self.name = recipe, uuid.uuid4().hex
-        text = pickled(recipe, "the data set, or its collate_fn,")
+        text = _pickled(recipe)
+        self._digest = digest(text)
         self.crew = executors()
         self.text = self.crew.keep(text)
         self.room = 0
         self._check = check
         self._first: Batch | None = None
         self._stays = False
+
+    def is_current(self) -> bool:
+        """Whether executors have it as it is now: a program may change its data set between epochs. What cannot be
+        pickled any more (it has opened a file) has not changed."""
+        try:
+            return self._stays or digest(_pickled(self.recipe)) == self._digest
+        except ArgumentError:
+            return True
 
     def begin(self, indices: Any, epoch: int) -> Batch:
         if self.room:
@@ -57,6 +66,11 @@ class Placed:
         if not self._stays:
             self._stays = True
             warn(f"the service's executors cannot make batches: {why} This process makes them.")
+
+
+def _pickled(recipe: Recipe) -> bytes:
+    recipe.dataset.epoch = 0  # each batch says its own
+    return pickled(recipe, "the data set, or its collate_fn,")
 
 
 class Batch:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from offpath.api.failures import OffpathError, TaskError
+from offpath.api.failures import ArgumentError, OffpathError, TaskError
 from offpath.torch import evaluating, profiling
 from offpath.torch.executors import Executors, chosen_place, executors, warn
 from offpath.torch.packing import Parts, unpack
-from offpath.torch.placing import pickled, read
+from offpath.torch.placing import digest, pickled, read
 
 
 class Result(NamedTuple):
@@ -44,8 +44,8 @@ class Validation:
         self._model, self._function, self._arguments = model, function, arguments
         self._callbacks, self._on = list(on_result), chosen_place(on, "a validation cannot run")
         self._epoch = 0
-        self._name = uuid.uuid4().hex
-        self._text = b""
+        self._name = ""
+        self._text = self._digest = b""
         self._crew: Executors | None = None
         self._what: Any = None
         self._memory: list[Any] = [None, None]
@@ -60,19 +60,30 @@ class Validation:
                 value = evaluating.run(self._model, self._function, self._arguments, epoch)
             self._tell(Result(epoch, value, self._model.state_dict()))
             return
-        if self._crew is None:
-            what = (self._model, self._function, self._arguments)
-            self._text = pickled(what, "the model, the function, or an argument")
-            self._crew = executors()
-            self._what = self._crew.keep(self._text)
+        self._crew = self._crew or executors()
         weights = self._snapshot(self._crew, epoch)
         self._take()
+        self._place(self._crew)
         task = None
         if not self._stays:
             task = self._crew.task(
                 evaluating.evaluate, self._name, epoch, torch.get_num_threads(), inputs=[self._what, weights]
             )
         self._pending = (epoch, task, weights)
+
+    def _place(self, crew: Executors) -> None:
+        """Gives executors what they need, and again where the program has changed the arguments. What cannot be pickled
+        any more (it has opened a file) has not changed."""
+        called = (self._function, self._arguments)
+        try:
+            found = digest(pickled(called, "the function, or an argument,"))
+        except ArgumentError:
+            if not self._text:
+                raise
+            return
+        if found != self._digest:
+            self._text = pickled((self._model, *called), "the model, the function, or an argument")
+            self._digest, self._name, self._what = found, uuid.uuid4().hex, crew.keep(self._text)
 
     def finish(self) -> list[Any]:
         """All results, the last one too."""

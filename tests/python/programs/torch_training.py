@@ -40,6 +40,22 @@ def check_batches():
     assert single[3].shape == (3, 8, 8)
 
 
+def check_changes():
+    """Of the data set between epochs: executors make, and validate, what this process would."""
+    made, results = [], []
+    for place in ("service", "host"):
+        pictures, made_here = torch_pictures.Pictures(20), []
+        loader = DataLoader(pictures, 8, seed=5, on=place)
+        validation = Validation(torch_pictures.model(), torch_pictures.brightness, pictures, on=place)
+        for pictures.made in (0, 0, 300):
+            made_here += loader
+            validation.begin()
+        made.append(made_here)
+        results.append(validation.finish())
+    equal(*made)
+    assert results[0] == results[1] and results[0][1] + 100 < results[0][2], results
+
+
 def check_bad_samples():
     for bad, error, words in (
         ("raise", SampleError, "sample 11: ValueError: no such picture"),
@@ -118,6 +134,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     check_batches()
     if not sys.argv[2:]:
+        check_changes()
         check_bad_samples()
         check_training(sys.argv[1])
     if "batches" not in sys.argv:
