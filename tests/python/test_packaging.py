@@ -193,6 +193,15 @@ def test_the_debian_package_on_a_bare_debian(suite, tmp_path):
     assert not re.findall("^left: .*", said, re.MULTILINE)
 
 
+@requires_root
+@pytest.mark.nightly
+def test_the_demo_on_a_bare_debian():
+    """What README has a newcomer type first, where there is nothing but apt, git and make."""
+    done = subprocess.run([ROOT / "tools/debian", "bookworm", "make", "demo"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert re.search(r"times faster end to end: .* \(same result, verified\)", done.stdout), done.stdout[-3000:]
+
+
 UNIT = (PACKAGING / "offpathd.service.in").read_text()
 requires_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze. Install systemd"
