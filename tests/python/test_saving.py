@@ -63,6 +63,23 @@ def test_the_old_file_stays_until_the_new_one_is_there(session, tmp_path):
     assert known and (np.load(path) == 1).all()
 
 
+def test_the_newer_of_two_files_stays(session, tmp_path):
+    """Though the older one, which nobody waits for, may end later."""
+    offpath.save(tmp_path / "state.npy", np.zeros(20_000_000))
+    offpath.save(tmp_path / "state.npy", np.ones(3)).wait()
+    session.close()
+    assert (np.load(tmp_path / "state.npy") == [1, 1, 1]).all() and len(os.listdir(tmp_path)) == 1
+
+
+def test_a_file_is_on_the_disk_before_it_takes_the_place_of_the_old_one(session, tmp_path, monkeypatch):
+    done = []
+    for name in ("fsync", "replace"):
+        call = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *given, call=call, name=name: (done.append(name), call(*given))[1])
+    offpath.save(tmp_path / "state.npy", np.ones(1000)).wait()
+    assert done == ["fsync", "replace"]
+
+
 def test_what_nobody_waits_for_is_saved_when_the_session_ends(session, tmp_path):
     for at in range(20):
         offpath.save(tmp_path / f"{at}.npy", np.full(10_000, at))
@@ -135,8 +152,10 @@ def test_a_link_stays_one(session, tmp_path):
     assert (tmp_path / "latest.npy").is_symlink() and (np.load(tmp_path / "first.npy") == 1).all()
 
 
-def test_a_checkpoint_is_as_torchs_and_its_state_may_change(tmp_path):
-    assert run_ranks("torch_checkpoint.py", 1, str(tmp_path / "checkpoint.pt")) == ["the same\n"]
+@pytest.mark.parametrize("how", [(), ("alone",)])
+def test_a_checkpoint_is_as_torchs_and_its_state_may_change(how, tmp_path):
+    """Of a rank of torch.distributed, and of a process that never began that."""
+    assert run_ranks("torch_checkpoint.py", 1, str(tmp_path / "checkpoint.pt"), *how) == ["the same\n"]
 
 
 def test_without_a_session_it_says_what_to_do():

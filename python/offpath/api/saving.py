@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     Path = Union[str, os.PathLike[str]]
 
 _numbers = itertools.count()
+_places = threading.Lock()
 
 
 class Saving(Operation[str]):
     """An operation whose result is the file's name. One that nobody waits for is done when its session is closed."""
 
-    __slots__ = ("_at", "_error", "_lock", "_part", "_path")
+    __slots__ = ("_at", "_error", "_is_old", "_lock", "_number", "_part", "_path")
 
     def __init__(self, session: Attachment, path: Path, head: bytes, body: BufferLike):
         super().__init__(session, 0, None, os.fspath(path), None)
@@ -46,8 +47,9 @@ class Saving(Operation[str]):
         held = Buffer(body, what="what is saved")
         self._at, self._lock = len(head), threading.Lock()
         self._error: OSError | None = None
+        self._number, self._is_old = next(_numbers), False
         folder, name = os.path.split(self._path)
-        self._part = os.path.join(folder, f".{name}.{os.getpid()}.{next(_numbers)}.part")
+        self._part = os.path.join(folder, f".{name}.{os.getpid()}.{self._number}.part")
         look_at_all(session, 0)  # those that are done give up their memory
         try:
             self._handle = self._begin(session, head, held)
@@ -86,9 +88,10 @@ class Saving(Operation[str]):
             try:
                 if status != Status.OK:  # also what was refused: what the file system says now is the error
                     _write(descriptor, memoryview(self._keep.owner).cast("B"), self._at)
+                os.fsync(descriptor)  # before the old file goes
             finally:
                 os.close(descriptor)
-            os.replace(self._part, self._path)
+            self._take_place()
             return int(Status.OK)
         except OSError as error:
             self._error = self._named(error)
@@ -97,6 +100,16 @@ class Saving(Operation[str]):
             return int(Status.ERR_FILE)
         finally:
             self._session.savings.pop(self, None)
+
+    def _take_place(self) -> None:
+        """An older one of the same name that ends later does not."""
+        with _places:
+            if self._is_old:
+                os.unlink(self._part)
+                return
+            os.replace(self._part, self._path)
+            for other in list(self._session.savings):
+                other._is_old = other._is_old or (other._path == self._path and other._number < self._number)
 
     def _failure(self, status: int) -> BaseException:
         return self._error or super()._failure(status)

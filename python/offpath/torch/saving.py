@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from offpath.api.saving import Saving
-from offpath.api.session import last
+from offpath.torch.groups import session
 
 if TYPE_CHECKING:
     from offpath.api.saving import Path
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def save(state: Any, path: Path) -> Saving:
     """As torch.save(): torch.load() reads it. The state is copied before this returns, and may change then.
 
-    The service writes the file; `path` keeps what it is until all of that is there. Raises OSError.
+    The service writes the file; `path` keeps what it is until all of that is on the disk. Raises OSError.
     """
     image = io.BytesIO()
     torch.save(state, image)
-    return Saving(last(), path, b"", image.getbuffer())
+    return Saving(session(), path, b"", image.getbuffer())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Saves a checkpoint, changes what it was made of, and reads it. Argument: its file."""
+"""Saves a checkpoint, changes what it was made of, and reads it. Arguments: its file; "alone": without a group."""
 
 import sys
 
@@ -7,7 +7,8 @@ import offpath.torch
 import torch
 import torch.distributed as dist
 
-dist.init_process_group("offpath")
+if "alone" not in sys.argv:
+    dist.init_process_group("offpath")
 model = torch.nn.Linear(1000, 1000)
 optimizer = torch.optim.Adam(model.parameters())
 model(torch.ones(1000)).sum().backward()
