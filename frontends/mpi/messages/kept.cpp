@@ -43,7 +43,8 @@ void KeptMessages::close() {
 }
 
 bool KeptMessages::matches(const Matched& kept, int from, int tag, MPI_Comm comm) {
-  return kept.route->comm.load(std::memory_order_relaxed) == comm && is_of(kept.status, from, tag);
+  return comm != MPI_COMM_NULL && kept.route->comm.load(std::memory_order_relaxed) == comm &&
+         is_of(kept.status, from, tag);
 }
 
 bool KeptMessages::is_wanted(const MPI_Status& status, MPI_Comm comm) const {

@@ -44,19 +44,18 @@ std::optional<Matched> take_kept(int from, int tag, MPI_Comm comm, Posting* post
 
 // The tail of a receive that has succeeded. MPI error code after the handler was called.
 template <typename Count>
-int finish(const Into<Count>& into, MPI_Comm comm, MPI_Status* status) {
+int finish(const Into<Count>& into, const Route& route, MPI_Status* status) {
   int code = MPI_SUCCESS;
   try {
-    const RouteRef route = office.routes.find_intra(comm);
-    if (route == nullptr) return MPI_SUCCESS;
     ReceivedElements elements = into.elements();
-    code = receive_payload(*route, elements, status);
+    code = receive_payload(route, elements, status);
   } catch (const std::exception&) {
     code = MPI_ERR_NO_MEM;
   }
-  return code == MPI_SUCCESS ? code : raise_error(comm, code);
+  return code == MPI_SUCCESS ? code : route.raise(code);
 }
 
+// By what was matched, as the communicator may have been freed since.
 template <typename Count>
 int receive_matched(const Into<Count>& into, Matched& matched, MPI_Status* given) {
   MPI_Status own;
@@ -64,7 +63,7 @@ int receive_matched(const Into<Count>& into, Matched& matched, MPI_Status* given
   const int code = into.receive(&matched.message, status);
   matched.correct(status);
   if (code != MPI_SUCCESS) return matched.again ? matched.route->raise(code) : code;
-  return into.holds_a_ticket() ? finish(into, matched.route->comm.load(), status) : code;
+  return into.holds_a_ticket() ? finish(into, *matched.route, status) : code;
 }
 
 // What was not kept. `receive`: the native call, given a status.
@@ -74,7 +73,13 @@ int receive_new(const Into<Count>& into, int from, MPI_Comm comm, MPI_Status* gi
   MPI_Status own;
   MPI_Status* const status = status_or(given, &own);
   const int code = receive(status);
-  return code == MPI_SUCCESS ? finish(into, comm, status) : code;
+  if (code != MPI_SUCCESS) return code;
+  try {
+    const RouteRef route = office.routes.find_intra(comm);
+    return route == nullptr ? code : finish(into, *route, status);
+  } catch (const std::exception&) {
+    return raise_error(comm, MPI_ERR_NO_MEM);
+  }
 }
 
 template <typename Count, typename Receive>

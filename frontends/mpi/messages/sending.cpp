@@ -78,8 +78,7 @@ std::optional<Office::Sending> start(const Outgoing& message, int to, bool synch
 }
 
 // A ticket in place of the message; nullptr: it goes natively.
-std::unique_ptr<TicketSend> make_ticket(const Outgoing& message, bool synchronous) {
-  const RouteRef route = office.routes.find(message.comm);
+std::unique_ptr<TicketSend> make_ticket(const Outgoing& message, const RouteRef& route, bool synchronous) {
   if (route == nullptr) return nullptr;
   const int peer = route->world_rank(message.to);
   std::optional<Office::Sending> started = start(message, peer, synchronous);
@@ -93,7 +92,7 @@ int send(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MP
   const Outgoing message{buffer, static_cast<int64_t>(count), type, to, tag, comm};
   if (!may_offload(message)) return (native.*plain)(buffer, count, type, to, tag, comm, request);
   try {
-    auto ticket = make_ticket(message, synchronous);
+    auto ticket = make_ticket(message, office.routes.find(comm), synchronous);
     if (ticket == nullptr) return (native.*plain)(buffer, count, type, to, tag, comm, request);
     const int code = ticket->post(to, tag, comm);
     return code == MPI_SUCCESS ? offloader.submit(std::move(ticket), request) : code;
@@ -118,8 +117,10 @@ int prepare_send(const void* buffer, Count count, MPI_Datatype type, int to, int
       held = std::make_shared<HeldType>(type, find_type(type, job.control()));
       if (held->hold() != MPI_SUCCESS) return code;
     }
+    // The communicator may be freed, which only the route is told. The library's own request still knows it.
     const auto begin = [=](MPI_Request* sent) {
-      auto ticket = make_ticket({buffer, message.count, held->handle(), to, tag, comm}, synchronous);
+      if (route->comm.load() == MPI_COMM_NULL) return false;
+      auto ticket = make_ticket({buffer, message.count, held->handle(), to, tag, comm}, route, synchronous);
       return ticket != nullptr && ticket->post(to, tag, comm) == MPI_SUCCESS &&
              offloader.submit(std::move(ticket), sent) == MPI_SUCCESS;
     };

@@ -434,6 +434,59 @@ static int elsewhere(int round) {
   return ok;
 }
 
+/* What was made with a communicator, or matched on it, goes on when that was freed. The next one may get its handle, and has the
+ * ranks the other way round. */
+static int freed_comm(int round) {
+  MPI_Request sent, received;
+  MPI_Comm gone, next;
+  int ok = 1;
+  MPI_Comm_dup(comm, &gone);
+  (round % 2 ? MPI_Ssend_init : MPI_Send_init)(out, EACH, MPI_BYTE, right_of, 1, gone, &sent);
+  MPI_Recv_init(in, EACH, MPI_BYTE, left_of, 1, gone, &received);
+  MPI_Comm_free(&gone);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    MPI_Status status;
+    fill(out, EACH, rank + round + repeat);
+    memset(in, 0, EACH);
+    MPI_Start(&received);
+    MPI_Start(&sent);
+    MPI_Wait(&received, &status);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    ok = ok && is_filled(in, EACH, left_of + round + repeat) && says(&status, left_of, 1, EACH);
+  }
+  MPI_Request_free(&sent);
+  MPI_Request_free(&received);
+  MPI_Comm_split(comm, 0, -rank, &next);
+  memset(in, 0, EACH);
+  MPI_Irecv(in, EACH, MPI_BYTE, size - 1 - left_of, 0, next, &received);
+  MPI_Isend(out, EACH, MPI_BYTE, size - 1 - right_of, 0, next, &sent);
+  MPI_Wait(&received, MPI_STATUS_IGNORE);
+  MPI_Wait(&sent, MPI_STATUS_IGNORE);
+  MPI_Comm_free(&next);
+  return ok && is_filled(in, EACH, left_of + round + 1);
+}
+
+static int freed_after_probe(int round) {
+  MPI_Request sent, received;
+  MPI_Message message;
+  MPI_Status status;
+  MPI_Comm gone;
+  MPI_Comm_dup(comm, &gone);
+  fill(out, EACH, rank + round);
+  memset(in, 0, EACH);
+  MPI_Isend(out, EACH, MPI_BYTE, right_of, 1, gone, &sent);
+  MPI_Mprobe(left_of, 1, gone, &message, &status);
+  MPI_Comm_free(&gone);
+  if (round % 2) {
+    MPI_Imrecv(in, EACH, MPI_BYTE, &message, &received);
+    MPI_Wait(&received, &status);
+  } else {
+    MPI_Mrecv(in, EACH, MPI_BYTE, &message, &status);
+  }
+  MPI_Wait(&sent, MPI_STATUS_IGNORE);
+  return is_filled(in, EACH, left_of + round) && says(&status, left_of, 1, EACH);
+}
+
 static void section(const char* name, int (*run)(int round)) {
   int ok = 1;
   for (int round = 0; round < ROUNDS; ++round) ok = run(round) && ok;
@@ -466,6 +519,8 @@ int main(int argc, char** argv) {
   section("truncated", truncated);
   section("cancelled", cancelled);
   section("elsewhere", elsewhere);
+  section("persistent, communicator freed", freed_comm);
+  section("matched, communicator freed", freed_after_probe);
   MPI_Comm_free(&comm);
   return finish();
 }
