@@ -76,6 +76,8 @@ bool Office::hold(int from, uint64_t synchronous) {
     std::lock_guard lock(mutex_);
     const auto in = incoming_.find(from);
     if (in == incoming_.end()) return false;  // it has no room here, and so no tickets
+    // Its sender begins no other one of that number before it knows that this one is let go.
+    if ((in->second.held & bit_of(synchronous)) != 0) return false;
     in->second.holds = true;
     const uint64_t held = in->second.held |= bit_of(synchronous);
     if (!has_lost()) put(from, offsetof(Entry, held), &held, sizeof(held), &told);

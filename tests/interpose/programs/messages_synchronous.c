@@ -100,6 +100,35 @@ static void probed(int probe, int receiving, int persistent) {
   wrong += early;
 }
 
+/* Beside one that a probe holds others are seen, as long as the ticket of any: the one that is held stays so. */
+static void held_beside(void) {
+  enum { FIRST = 1024, LAST = 1152 };
+  int early = 0, word = 0;
+  MPI_Request request;
+  if (rank == 0) {
+    MPI_Issend(out[0], BYTES, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request);
+    for (int bytes = FIRST; bytes <= LAST; ++bytes) MPI_Send(out[1], bytes, MPI_BYTE, 1, bytes, MPI_COMM_WORLD);
+    MPI_Recv(&word, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 20; ++i) {
+      talk(1);
+      early |= is_complete(&request);
+    }
+    MPI_Send(&early, 1, MPI_INT, 1, 4, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (early) printf("complete after others were probed\n");
+  } else if (rank == 1) {
+    look(IPROBE, 0, 1);
+    for (int bytes = FIRST; bytes <= LAST; ++bytes) MPI_Probe(0, bytes, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(&word, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+    for (int i = 0; i < 20; ++i) talk(0);
+    MPI_Recv(&early, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    receive(RECV, MPI_MESSAGE_NULL, 0, 1);
+    for (int bytes = FIRST; bytes <= LAST; ++bytes)
+      MPI_Recv(in, bytes, MPI_BYTE, 0, bytes, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  wrong += early;
+}
+
 /* One that is received is complete whatever the receiver does next: it waits for a word that comes after. */
 static void received(int first_probed) {
   int word = 0;
@@ -180,6 +209,8 @@ int main(int argc, char** argv) {
   for (int probe = 0; probe < PROBES; ++probe)
     for (int receiving = 0; receiving < RECEIVES; ++receiving) probed(probe, receiving, receiving == probe);
   end("probed only");
+  held_beside();
+  end("probed beside others");
   received(0);
   received(1);
   end("received");
