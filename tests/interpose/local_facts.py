@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cases in which the arguments of one rank only are wrong: no rank may take another path than the others for that."""
+"""Cases in which arguments of one rank are wrong, or missing: no rank may take another path than others for that."""
 
-from setting import Skipped, check, statistics
+from setting import Skipped, check, same, statistics
 
 
 def aliases(s):
@@ -37,4 +37,13 @@ def lengths(s):
     check(all(line["offloaded_count"] == len(LENGTHS) for line in statistics(stats)), "not all were offloaded")
 
 
-CASES = [aliases, lengths]
+def insignificant(s):
+    """What means nothing at a rank may be anything there, so it is no reason to take another path."""
+    stats = f"{s.folder}/stats.json"
+    other = s.offloaded("insignificant", ranks=3, OFFPATH_STATS_FILE=stats)
+    same(s.native("insignificant", ranks=3), other)
+    lines = statistics(stats)
+    check(all(line["offloaded_count"] == 20 and line["native_count"] == 0 for line in lines), str(lines))
+
+
+CASES = [aliases, lengths, insignificant]

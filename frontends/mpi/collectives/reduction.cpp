@@ -41,7 +41,12 @@ bool describe_reduction(Call& call, const Lane& lane) {
   uint64_t element_bytes = 0, bytes = 0;
   if (!name_reduction(call, lane, &element_bytes) || !multiply(call.arguments.recv.count, element_bytes, &bytes))
     return false;
-  return choose(call, lane, bytes) && add_sides(call, bytes, bytes, true);
+  if (!choose(call, lane, bytes)) return false;
+  // At the first rank of an exscan MPI looks at no receive buffer, so that there need not be one. Nor is the block touched here.
+  const void* const send = call.arguments.send.buffer;
+  if (call.collective->id == policy::Collective::iexscan && lane.rank() == 0 && send != MPI_IN_PLACE)
+    return call.send.add_bytes(send, bytes) && call.recv.add_bytes(send, bytes);
+  return add_sides(call, bytes, bytes, true);
 }
 
 bool describe_reduce(Call& call, const Lane& lane) {
