@@ -92,6 +92,12 @@ def adapt_held(s):
     check(lines[0]["offloaded_count"] == 3 * 1200, str(lines[0]))
 
 
+def adapt_typed(s):
+    """What starts late only because others before it do has its datatypes although the program has freed them."""
+    _, lines = adapted(s, "typed", ranks=3, OFFPATH_POLICY="ialltoallv:64K-inf:dpu")
+    check(learned_of(lines), "nothing was adapted")
+
+
 def adapt_unmoved(s):
     """Where nothing could move on what waits for an agreement, there are none. With MPICH a thread does."""
     none_left = f"{s.build}/tests/interpose/libno_threads.so"
@@ -126,4 +132,4 @@ def adapt_lost(s):
 
 
 CASES = (adapt_slow, adapt_modes, adapt_preferences, adapt_freed, adapt_orders, adapt_threads, adapt_ahead, adapt_burst,
-         adapt_held, adapt_unmoved, adapt_named, adapt_bad, adapt_lost)
+         adapt_held, adapt_typed, adapt_unmoved, adapt_named, adapt_bad, adapt_lost)

@@ -5,7 +5,7 @@ namespace offpath::mpi {
 
 bool Call::keep(Side& side, Stated* stated, int entries) {
   // Messages are started before the caller has anything back.
-  if (use == Use::once && !uses_service()) return true;
+  if (use == Use::once && !uses_service() && !is_behind) return true;
   if (side.hold() != MPI_SUCCESS) return false;
   // What goes pairwise is never given to a native collective.
   if (!pairwise && stated != nullptr) side.keep(stated, entries);

@@ -57,6 +57,7 @@ struct Call {
   std::optional<Ask> open;   // its path is still to be decided
   bool on_council = false;   // native, but not on the caller's communicator (adapt/adapter.hpp)
   bool by_policy = false;    // it is native because the policy says so
+  bool is_behind = false;  // others wait for their path, and it starts after them: perhaps when the caller has all back
 
   // Makes `side` independent of what the caller states where that is still needed when the caller has it back.
   // `stated`: what a native call would be given of it, if any. False: it failed.

@@ -52,6 +52,7 @@ bool offload(const Offloadable& collective, const Arguments& arguments, MPI_Comm
   const uint64_t begin = base::clock_ns();
   try {
     Call call(collective, arguments, Use::once);
+    call.is_behind = lane->defers();
     // Natively with the caller's own arrays, as they must stay until the operation is done.
     if (describe(collective, call, *lane)) {
       const std::optional<Ask> open = call.open;

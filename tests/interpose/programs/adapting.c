@@ -233,6 +233,8 @@ static void burst(void) {
 /* Posts many on a new communicator: rank 0 before the others begin, who then complete all of theirs. */
 enum { MOST_HELD = 1200 };
 static int held_count = 40;
+static void post_typed(MPI_Comm comm);
+static int posts_typed;
 static MPI_Comm begin_held(struct Exchange* all) {
   int rank, size, word = 0;
   MPI_Comm comm;
@@ -241,6 +243,7 @@ static MPI_Comm begin_held(struct Exchange* all) {
   MPI_Comm_size(comm, &size);
   if (rank != 0) MPI_Recv(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   for (int i = 0; i < held_count; ++i) post(&all[i], comm, i);
+  if (posts_typed) post_typed(comm);
   for (int r = 1; rank == 0 && r < size; ++r) MPI_Send(&word, 1, MPI_INT, r, 0, MPI_COMM_WORLD);
   for (int i = 0; rank != 0 && i < held_count; ++i) MPI_Wait(&all[i].request, MPI_STATUS_IGNORE);
   return comm;
@@ -254,6 +257,45 @@ static void end_held(const char* what, struct Exchange* all, MPI_Comm comm) {
   }
   MPI_Comm_free(&comm);
   report(what, ok);
+}
+
+/* Short blocks of a datatype that is gone at once, behind those: they go natively, when all before them may start. */
+enum { RANKS = 16, PART = 6, STEP = 9 };
+static int typed_out[RANKS * PART * STEP], typed_in[RANKS * PART * STEP], ones[RANKS], places[RANKS];
+static MPI_Request typed_request;
+static void post_typed(MPI_Comm comm) {
+  MPI_Datatype every, other[8];
+  int rank, size;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  MPI_Type_vector(PART, 1, STEP, MPI_INT, &every);
+  MPI_Type_create_resized(every, 0, sizeof(int) * PART * STEP, &other[0]);
+  MPI_Type_free(&every);
+  every = other[0];
+  MPI_Type_commit(&every);
+  for (int i = 0; i < size; ++i) ones[i] = 1, places[i] = i;
+  for (int i = 0; i < size * PART * STEP; ++i) typed_out[i] = value_of(rank, i / (PART * STEP), i % (PART * STEP), 1);
+  memset(typed_in, 0, sizeof(typed_in));
+  MPI_Ialltoallv(typed_out, ones, places, every, typed_in, ones, places, every, comm, &typed_request);
+  MPI_Type_free(&every);
+  for (int i = 0; i < 8; ++i) MPI_Type_vector(2, 1, 2 + i, MPI_INT, &other[i]), MPI_Type_commit(&other[i]);
+  for (int i = 0; i < 8; ++i) MPI_Type_free(&other[i]);
+}
+
+static void typed(void) {
+  static struct Exchange all[MOST_HELD];
+  int rank, size, ok = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  posts_typed = 1;
+  MPI_Comm comm = begin_held(all);
+  MPI_Wait(&typed_request, MPI_STATUS_IGNORE);
+  for (int i = 0; i < size * PART * STEP; ++i) {
+    const int part = i % (PART * STEP);
+    ok &= typed_in[i] == (part % STEP == 0 ? value_of(i / (PART * STEP), rank, part, 1) : 0);
+  }
+  end_held("behind those that are held", all, comm);
+  report("a datatype that is gone", ok);
 }
 
 /* Rank 0 suddenly posts far more than ever before, completes none, and blocks in another call until the others have. */
@@ -317,5 +359,6 @@ int main(int argc, char** argv) {
     held();
   }
   if (strcmp(mode, "named") == 0) named();
+  if (strcmp(mode, "typed") == 0) typed();
   return finish();
 }
