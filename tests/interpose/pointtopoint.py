@@ -49,6 +49,13 @@ def messages_calls(s):
         check(all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
 
 
+def messages_errors(s):
+    """The library's error classes by the handlers that it calls, and no trace of what did not fit."""
+    other, found = run(s, program="messages_errors")
+    same(s.native("messages_errors", ranks=2), other)
+    check(all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
+
+
 def messages_large(s):
     """Calls of MPI 4, found at run time with any library; MPICH 4.0's own Isendrecv tells no status."""
     other, found = run(s, "all", program="messages_large")
@@ -230,7 +237,7 @@ def messages_fortran(s):
         check("messages: ok" in other.out and all_arrived(found) > 0, f"{layer}: {other} {found}")
 
 
-CASES = [messages, messages_calls, messages_large, messages_left, messages_room, messages_probed, messages_synchronous,
-         messages_queued, messages_overlap, messages_lost, messages_lost_kinds, messages_lost_held,
-         messages_lost_threads, messages_lost_apart, messages_held_apart, messages_random, messages_random_long,
-         messages_solver, messages_fortran]
+CASES = [messages, messages_calls, messages_errors, messages_large, messages_left, messages_room, messages_probed,
+         messages_synchronous, messages_queued, messages_overlap, messages_lost, messages_lost_kinds,
+         messages_lost_held, messages_lost_threads, messages_lost_apart, messages_held_apart, messages_random,
+         messages_random_long, messages_solver, messages_fortran]

@@ -30,6 +30,8 @@ struct Requested {
   virtual bool goes_beside_native() const { return false; }
   // After the library has completed it without an error: MPI error code; nobody was told. May throw bad_alloc.
   virtual int end(MPI_Status* status) = 0;
+  // The same with an error of the library's. Whether that has called the handler of the program's.
+  virtual bool drop() { return true; }
   // One that is over, and not completed yet: what it has received is in the application's memory from here on, and `status`,
   // unless it is MPI_STATUS_IGNORE, says what the library's does not. May throw bad_alloc.
   virtual void show(MPI_Status*) {}

@@ -66,14 +66,15 @@ int receive_matched(const Into<Count>& into, Matched& matched, MPI_Status* given
   return into.holds_a_ticket() ? finish(into, *matched.route, status) : code;
 }
 
-// What was not kept. `receive`: the native call, given a status.
+// What was not kept. `receive`: the native call, given a status. The library looks at the arguments first, as what we ask about
+// wrong ones would be an error elsewhere.
 template <typename Count, typename Receive>
 int receive_new(const Into<Count>& into, int from, MPI_Comm comm, MPI_Status* given, Receive&& receive) {
-  if (!office.may_reach(from) || !into.holds_a_ticket()) return receive(given);
+  if (!office.may_reach(from)) return receive(given);
   MPI_Status own;
   MPI_Status* const status = status_or(given, &own);
   const int code = receive(status);
-  if (code != MPI_SUCCESS) return code;
+  if (code != MPI_SUCCESS || !into.holds_a_ticket()) return code;
   try {
     const RouteRef route = office.routes.find_intra(comm);
     return route == nullptr ? code : finish(into, *route, status);
@@ -144,7 +145,7 @@ bool may_be_ticket(const Into<Count>& into, int from, MPI_Comm comm) {
 template <typename Count, typename Start>
 int start_new(const Into<Count>& into, int from, MPI_Comm comm, MPI_Request* request, Start&& begin) {
   const int code = begin();
-  return may_be_ticket(into, from, comm) ? track(code, into, comm, request) : code;
+  return code == MPI_SUCCESS && may_be_ticket(into, from, comm) ? track(code, into, comm, request) : code;
 }
 
 template <typename Count, typename Start>

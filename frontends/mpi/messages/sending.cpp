@@ -34,7 +34,8 @@ bool good_tag(int tag) {
 
 // Messages that are short, or wrong in a way that the library will report, leave here at little cost.
 bool may_offload(const Outgoing& message) {
-  if (!office.on() || message.count <= 0 || Inside::here() || message.type == MPI_DATATYPE_NULL) return false;
+  if (!office.on() || message.count <= 0 || Inside::here()) return false;
+  if (message.type == MPI_DATATYPE_NULL || message.type == MPI_Datatype{}) return false;
   MPI_Count size = 0;
   if (native.Type_size_x(message.type, &size) != MPI_SUCCESS || size <= 0) return false;
   return static_cast<uint64_t>(message.count) * static_cast<uint64_t>(size) >= office.least_bytes();
@@ -90,7 +91,9 @@ std::unique_ptr<TicketSend> make_ticket(const Outgoing& message, const RouteRef&
 template <auto plain, bool synchronous, typename Count>
 int send(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
   const Outgoing message{buffer, static_cast<int64_t>(count), type, to, tag, comm};
-  if (!may_offload(message)) return (native.*plain)(buffer, count, type, to, tag, comm, request);
+  if (request == nullptr || !may_offload(message)) {
+    return (native.*plain)(buffer, count, type, to, tag, comm, request);
+  }
   try {
     auto ticket = make_ticket(message, office.routes.find(comm), synchronous);
     if (ticket == nullptr) return (native.*plain)(buffer, count, type, to, tag, comm, request);
@@ -114,7 +117,9 @@ int prepare_send(const void* buffer, Count count, MPI_Datatype type, int to, int
     std::shared_ptr<HeldType> held;  // the application may free it
     {
       const Inside inside;
-      held = std::make_shared<HeldType>(type, find_type(type, job.control()));
+      TypeRef found = find_type(type, job.control());
+      if (found == nullptr) return code;  // Open MPI's Ssend_init does not mind one that is not committed
+      held = std::make_shared<HeldType>(type, std::move(found));
       if (held->hold() != MPI_SUCCESS) return code;
     }
     // The communicator may be freed, which only the route is told. The library's own request still knows it.

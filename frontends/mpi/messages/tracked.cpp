@@ -77,6 +77,13 @@ bool TicketSend::advance() {
 
 // ---- receives
 
+// Whose handler a call that completes requests calls: that of the communicator that the request is of, or of MPI_COMM_WORLD.
+#ifdef OPEN_MPI
+constexpr bool kTellsOwnCommunicator = true;
+#else
+constexpr bool kTellsOwnCommunicator = false;
+#endif
+
 void TrackedReceive::look(const MPI_Status& status) {
   looked_ = true;
   const Inside inside;
@@ -100,6 +107,13 @@ bool TrackedReceive::over(MPI_Request handle) {
   return sent != 0 && (!claim_ || claim_->settled());
 }
 
+// Of this start; the next one of a persistent one finds nothing of it.
+void TrackedReceive::forget() {
+  claim_.reset();
+  matched_.reset();
+  looked_ = false;
+}
+
 int TrackedReceive::end(MPI_Status* status) {
   if (other_half_.request != MPI_REQUEST_NULL) native.Wait(&other_half_.request, MPI_STATUS_IGNORE);
   if (matched_) matched_->correct(status);
@@ -112,10 +126,15 @@ int TrackedReceive::end(MPI_Status* status) {
     claim_->fill(status);
     if (is_failure(code)) office.counts.failed.fetch_add(1, std::memory_order_relaxed);
   }
-  claim_.reset();
-  matched_.reset();
-  looked_ = false;
+  forget();
   return code;
+}
+
+bool TrackedReceive::drop() {
+  if (other_half_.request != MPI_REQUEST_NULL) native.Wait(&other_half_.request, MPI_STATUS_IGNORE);
+  const bool is_ours = matched_ && matched_->again;
+  forget();
+  return !(kTellsOwnCommunicator && is_ours);
 }
 
 void TrackedReceive::show(MPI_Status* status) {

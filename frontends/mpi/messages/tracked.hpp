@@ -81,11 +81,13 @@ class TrackedReceive : public Requested {
   bool at_service() const override { return claim_.has_value(); }
   bool goes_beside_native() const override { return true; }
   int end(MPI_Status* status) override;
+  bool drop() override;
   void show(MPI_Status* status) override;
   int raise(int code) const override { return route_->raise(code); }
 
  private:
   void look(const MPI_Status& status);
+  void forget();
 
   RouteRef route_;
   ReceivedElements elements_;

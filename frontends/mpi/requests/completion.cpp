@@ -38,10 +38,7 @@ class Statuses {
 // After the library has completed the one at `index` with `code`.
 int finish_one(OwnRequests& own, int code, int index, MPI_Status* status) {
   if (index == MPI_UNDEFINED) return code;
-  if (code != MPI_SUCCESS) {
-    own.drop(index);
-    return code;
-  }
+  if (code != MPI_SUCCESS) return own.drop(index) ? code : own.raise(index, code);
   const int failed = own.finish(index, status);
   if (failed == MPI_SUCCESS) return code;
   status->MPI_ERROR = failed;
@@ -54,12 +51,15 @@ int finish_several(OwnRequests& own, int code, int count, const int* indices, MP
   if (code == MPI_SUCCESS && own.nothing_to_say()) return code;
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) return code;
   const bool told = statuses != MPI_STATUSES_IGNORE;
+  bool handled = false;  // once, as the library does
   int first = -1;
   for (int i = 0; i < count; ++i) {
     const int index = indices == nullptr ? i : indices[i];
     MPI_Status* const status = told ? &statuses[i] : MPI_STATUS_IGNORE;
     if (code == MPI_ERR_IN_STATUS && told && status->MPI_ERROR != MPI_SUCCESS) {
-      if (status->MPI_ERROR != MPI_ERR_PENDING) own.drop(index);
+      if (status->MPI_ERROR == MPI_ERR_PENDING) continue;
+      if (!own.drop(index) && !handled) own.raise(index, status->MPI_ERROR);
+      handled = true;
       continue;
     }
     const int failed = own.finish(index, status);
@@ -219,7 +219,10 @@ bool finish_freed() {
     MPI_Status status;
     offloader.forget(one.request, *one.requested);
     int code = native.Wait(&one.request, &status);
-    if (code == MPI_SUCCESS) code = one.requested->end(&status);
+    if (code == MPI_SUCCESS)
+      code = one.requested->end(&status);
+    else
+      one.requested->drop();
     if (one.request != MPI_REQUEST_NULL) native.Request_free(&one.request);  // a persistent one
     if (code != MPI_SUCCESS) one.requested->raise(code);
   }

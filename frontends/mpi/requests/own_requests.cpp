@@ -107,8 +107,11 @@ void OwnRequests::show(int index, MPI_Status* status) {
   if (Member* const member = at(index)) member->requested->show(status);
 }
 
-void OwnRequests::drop(int index) {
-  if (Member* const member = at(index)) member->complete = true;
+bool OwnRequests::drop(int index) {
+  Member* const member = at(index);
+  if (member == nullptr) return true;
+  member->complete = true;
+  return member->requested->drop();
 }
 
 int OwnRequests::raise(int index, int code) {

@@ -44,8 +44,8 @@ class OwnRequests {
   // The library has completed the one at `index`: what became of it. The status is changed where it is ours. MPI error
   // code; nobody was told.
   int finish(int index, MPI_Status* status);
-  // It has completed with an error of its own.
-  void drop(int index);
+  // It has completed with an error of its own. Whether it has called the handler of the program's.
+  bool drop(int index);
   // Of one that has failed.
   int raise(int index, int code);
 
