@@ -2,6 +2,7 @@
 // Nonblocking sends. The sender alone decides: a long message to a rank that has granted room is sent as a ticket, its
 // payload put into that room. All else is native: blocking sends wait for the receiver anyway, buffered ones are copied by
 // the library.
+#include "mpi/job/job.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/messages/tracked.hpp"
 #include "mpi/native/handlers.hpp"
