@@ -100,7 +100,7 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   int flush_local(int target = Mixture::kEverybody);
   int lock(offpath_remote_kind_t kind, const std::vector<int>& targets);
   int unlock(const std::vector<int>& targets);
-  // Attaches and detaches memory of this process.
+  // Attaches and detaches memory of this process. attach() may throw bad_alloc.
   int attach(void* base, uint64_t bytes);
   int detach(void* base);
 
@@ -132,6 +132,7 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   int end_flush(offpath_status_t status);
   void settle_staged(bool deliver);
   void end_followed();
+  int detach_region(void* base);
 
   std::atomic<MPI_Win> handle_;
   Assembly team_;
@@ -153,3 +154,4 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
 };
 
 }  // namespace offpath::mpi
+  std::vector<void*> attached_empty_;

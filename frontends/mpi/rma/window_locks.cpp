@@ -3,6 +3,7 @@
 #include "client/kept.hpp"
 #include "mpi/rma/offloaded_window.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace offpath::mpi {
@@ -70,7 +71,13 @@ int OffloadedWindow::unlock(const std::vector<int>& targets) {
   return code_of(status);
 }
 
+// Regions without bytes are nothing to the service, but MPI lets a program attach them, and detach them again.
 int OffloadedWindow::attach(void* base, uint64_t bytes) {
+  if (bytes == 0) {
+    std::lock_guard lock(mutex_);
+    attached_empty_.push_back(base);
+    return MPI_SUCCESS;
+  }
   if (homecoming_ == nullptr) return code_of(offpath_window_attach(data_, base, bytes));
   if (!homecoming_->attach(base, bytes)) return code_of(OFFPATH_ERR_ARGUMENT);
   const offpath_status_t status = homecoming_->has_turned() ? OFFPATH_OK : offpath_window_attach(data_, base, bytes);
@@ -80,6 +87,16 @@ int OffloadedWindow::attach(void* base, uint64_t bytes) {
 }
 
 int OffloadedWindow::detach(void* base) {
+  const int code = detach_region(base);
+  if (code != MPI_ERR_ARG) return code;
+  std::lock_guard lock(mutex_);
+  const auto empty = std::find(attached_empty_.begin(), attached_empty_.end(), base);
+  if (empty == attached_empty_.end()) return code;
+  attached_empty_.erase(empty);
+  return MPI_SUCCESS;
+}
+
+int OffloadedWindow::detach_region(void* base) {
   if (homecoming_ == nullptr) return code_of(offpath_window_detach(data_, base));
   if (!homecoming_->has_turned()) {
     const offpath_status_t status = offpath_window_detach(data_, base);

@@ -6,6 +6,7 @@
 #include "mpi/native/handlers.hpp"
 
 #include <algorithm>
+#include <exception>
 
 namespace offpath::mpi {
 
@@ -109,8 +110,12 @@ int Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   }
   if (!window->dynamic()) return window->raise(kCall, MPI_ERR_RMA_FLAVOR);
   if (size < 0) return window->raise(kCall, MPI_ERR_SIZE);
-  if (size == 0) return MPI_SUCCESS;
-  return window->raise(kCall, attach_error(window->attach(base, static_cast<uint64_t>(size))));
+  int code = MPI_ERR_NO_MEM;
+  try {
+    code = attach_error(window->attach(base, static_cast<uint64_t>(size)));
+  } catch (const std::exception&) {
+  }
+  return window->raise(kCall, code);
 }
 
 int Win_detach(MPI_Win win, const void* base) {

@@ -15,6 +15,7 @@ static MPI_Win win;
 static MPI_Group everybody;
 static long* memory; /* CELLS for each rank, then BIG */
 static MPI_Aint* bases;
+static long nothing[1];
 
 static MPI_Aint length(void) { return (MPI_Aint)sizeof(long) * (CELLS * size + BIG); }
 
@@ -37,13 +38,14 @@ static void make_window(void) {
   if (flavor == DYNAMIC) {
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     MPI_Win_attach(win, memory, length());
+    MPI_Win_attach(win, nothing, 0); /* as a rank that has no part of something */
   }
   MPI_Get_address(memory, &base);
   MPI_Allgather(&base, 1, MPI_AINT, bases, 1, MPI_AINT, MPI_COMM_WORLD);
 }
 
 static void free_window(void) {
-  if (flavor == DYNAMIC) MPI_Win_detach(win, memory);
+  if (flavor == DYNAMIC) MPI_Win_detach(win, nothing), MPI_Win_detach(win, memory);
   MPI_Win_free(&win);
   if (flavor != ALLOCATE) free(memory);
 }
@@ -337,6 +339,20 @@ static void odds(void) {
     }
     MPI_Group_free(&left);
     MPI_Group_free(&right);
+    /* In a row that does not close, the first rank exposes to nobody, and the last one accesses nobody. */
+    MPI_Group_incl(everybody, rank > 0 ? 1 : 0, &from, &left);
+    MPI_Group_incl(everybody, rank < size - 1 ? 1 : 0, &to, &right);
+    for (int n = 0; n < 3; ++n) {
+      value = 100 * n + rank;
+      MPI_Win_post(left, 0, win);
+      MPI_Win_start(right, 0, win);
+      if (rank < size - 1) MPI_Put(&value, 1, MPI_LONG, to, at(to, 4), 1, MPI_LONG, win);
+      MPI_Win_complete(win);
+      MPI_Win_wait(win);
+      ok &= rank == 0 || memory[4] == 100 * n + from;
+    }
+    if (left != MPI_GROUP_EMPTY) MPI_Group_free(&left);
+    if (right != MPI_GROUP_EMPTY) MPI_Group_free(&right);
   }
   say("odds", ok);
 }
