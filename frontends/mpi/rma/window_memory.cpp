@@ -51,12 +51,23 @@ void WindowMemory::detach(MPI_Win win, const void* base) {
   parts_.erase(found);
 }
 
-void WindowMemory::free(MPI_Win win) {
+WindowMemory::Parts WindowMemory::take(MPI_Win win) {
+  Parts taken;
   std::lock_guard lock(mutex_);
-  std::erase_if(parts_, [win](const Part& part) {
-    if (part.win == win) let_go(part);
-    return part.win == win;
-  });
+  for (auto next = parts_.begin(); next != parts_.end();) {
+    const auto part = next++;
+    if (part->win == win) taken.splice(taken.end(), parts_, part);
+  }
+  return taken;
+}
+
+void WindowMemory::let_go(const Parts& parts) {
+  for (const Part& part : parts) let_go(part);
+}
+
+void WindowMemory::give_back(Parts& parts) {
+  std::lock_guard lock(mutex_);
+  parts_.splice(parts_.end(), parts);
 }
 
 void WindowMemory::let_go(const Part& part) {

@@ -7,35 +7,42 @@
 
 #include <mpi.h>
 
+#include <list>
 #include <mutex>
-#include <vector>
 
 namespace offpath::mpi {
 
 class WindowMemory {
- public:
-  // Before the native library hears of it.
-  void keep(const void* base, MPI_Aint bytes);
-  // The same call's end: it belongs to the window now, or to none.
-  void kept(int code, MPI_Win win, const void* base, MPI_Aint bytes);
-  void lent(MPI_Win win, void* memory);
-  bool is_lent(MPI_Win win) const;
-  // No longer of the window: what was kept at `base`, or all.
-  void detach(MPI_Win win, const void* base);
-  void free(MPI_Win win);
-
- private:
   struct Part {
     MPI_Win win;
     const void* base;
     MPI_Aint bytes;
     void* lent;  // nullptr: it is kept
   };
+
+ public:
+  using Parts = std::list<Part>;
+
+  // Before the native library hears of it.
+  void keep(const void* base, MPI_Aint bytes);
+  // The same call's end: it belongs to the window now, or to none.
+  void kept(int code, MPI_Win win, const void* base, MPI_Aint bytes);
+  void lent(MPI_Win win, void* memory);
+  bool is_lent(MPI_Win win) const;
+  // No longer of the window: what was kept at `base`.
+  void detach(MPI_Win win, const void* base);
+  // All of a window that is about to be freed: from then on another one may get its handle. Then let_go(), or, where it was not
+  // freed, give_back().
+  Parts take(MPI_Win win);
+  static void let_go(const Parts& parts);
+  void give_back(Parts& parts);
+
+ private:
   void add(const Part& part);
   static void let_go(const Part& part);
 
   mutable std::mutex mutex_;  // a leaf
-  std::vector<Part> parts_;
+  Parts parts_;
 };
 
 }  // namespace offpath::mpi

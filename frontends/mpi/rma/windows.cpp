@@ -85,8 +85,9 @@ namespace {
 
 int free_natively(MPI_Win* win) {
   const MPI_Win handle = win == nullptr ? MPI_WIN_NULL : *win;
+  WindowMemory::Parts parts = windows.memory.take(handle);
   const int code = native.Win_free(win);
-  if (code == MPI_SUCCESS) windows.memory.free(handle);
+  code == MPI_SUCCESS ? WindowMemory::let_go(parts) : windows.memory.give_back(parts);
   return code;
 }
 
