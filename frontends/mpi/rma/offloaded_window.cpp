@@ -32,7 +32,8 @@ bool ends_the_job(MPI_Win win) {
 }  // namespace
 
 void Staged::deliver() {
-  if (footprint && !delivered.exchange(true)) scatter(*footprint, memory.get(), address, elements);
+  if (!footprint) return;
+  std::call_once(delivered_, [this] { scatter(*footprint, memory.get(), address, elements); });
 }
 
 OffloadedWindow::OffloadedWindow(MPI_Win handle, Assembly team, std::vector<Exposed> exposed)

@@ -41,10 +41,13 @@ struct Staged {
   uintptr_t address = 0;
   int64_t elements = 0;
   uint64_t through = 0;  // done when so many operations of the window have completed
-  std::atomic<bool> delivered{false};
 
-  // Puts fetched data where it belongs. Once.
+  // Puts fetched data where it belongs, once. Whoever comes meanwhile waits until it is there: a flush on one thread, and
+  // the request's end on another, each promise the data.
   void deliver();
+
+ private:
+  std::once_flag delivered_;
 };
 
 // What a window exposes at one member.
@@ -129,10 +132,10 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   bool quiet() const { return over() == offpath_window_issued(data_); }
   offpath_status_t advance(LockWish& wish);
   int flush_served();
+  int detach_region(void* base);
   int end_flush(offpath_status_t status);
   void settle_staged(bool deliver);
   void end_followed();
-  int detach_region(void* base);
 
   std::atomic<MPI_Win> handle_;
   Assembly team_;
@@ -151,7 +154,7 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   std::deque<std::shared_ptr<Staged>> staged_;
   std::atomic<bool> any_followed_{false};
   std::deque<Submission> followed_;  // in the order of posting, in about which they end
+  std::vector<void*> attached_empty_;
 };
 
 }  // namespace offpath::mpi
-  std::vector<void*> attached_empty_;

@@ -35,6 +35,52 @@ static void* work(void* argument) {
   return NULL;
 }
 
+/* Fetched data that is spread out at the origin: who is told that it is there, by a flush or by its request, has all of it. */
+enum { INTS = 1 << 20, GETS = 20 };
+static int *spread_memory, *spread_got;
+static MPI_Win spread_win;
+static MPI_Request spread_request;
+
+static int is_spread(int round) {
+  int right = 1;
+  for (int i = 0; i < INTS; ++i) right &= spread_got[2 * i] == i + round;
+  return right;
+}
+
+static void* flush(void* argument) {
+  MPI_Win_flush((rank + 1) % size, spread_win);
+  bad[0] += !is_spread(*(int*)argument);
+  return NULL;
+}
+
+static void fetched(void) {
+  MPI_Datatype type;
+  pthread_t thread;
+  const int next = (rank + 1) % size;
+  MPI_Type_vector(INTS, 1, 2, MPI_INT, &type);
+  MPI_Type_commit(&type);
+  MPI_Win_allocate(INTS * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &spread_memory, &spread_win);
+  spread_got = malloc(2 * INTS * sizeof(int));
+  bad[0] = bad[1] = 0;
+  for (int round = 0; round < GETS; ++round) {
+    for (int i = 0; i < INTS; ++i) spread_memory[i] = i + round;
+    memset(spread_got, 0, 2 * INTS * sizeof(int));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, next, 0, spread_win);
+    MPI_Rget(spread_got, 1, type, next, 0, INTS, MPI_INT, spread_win, &spread_request);
+    pthread_create(&thread, NULL, flush, &round);
+    MPI_Wait(&spread_request, MPI_STATUS_IGNORE);
+    bad[1] += !is_spread(round);
+    pthread_join(thread, NULL);
+    MPI_Win_unlock(next, spread_win);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  report("fetched data", bad[0] + bad[1] == 0);
+  MPI_Win_free(&spread_win);
+  MPI_Type_free(&type);
+  free(spread_got);
+}
+
 int main(int argc, char** argv) {
   int provided;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -67,6 +113,7 @@ int main(int argc, char** argv) {
   ok = 1;
   for (int i = 0; i < THREADS; ++i) ok &= own_memory[i][0] == ROUNDS;
   report("own windows", ok);
+  fetched();
   MPI_Win_free(&shared_win);
   for (int i = 0; i < THREADS; ++i) MPI_Win_free(&own_wins[i]);
   return finish();
