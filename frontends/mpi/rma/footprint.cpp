@@ -33,15 +33,17 @@ std::optional<Ranges> widen(const Ranges& ranges, const DataType& basic) {
   return whole;
 }
 
-void for_each_range(const Footprint& footprint, uintptr_t address, int64_t elements, auto* packed, auto&& copy) {
-  if (footprint.contiguous(elements)) {
-    const uintptr_t begin = address + static_cast<uintptr_t>(footprint.ranges->front().offset_bytes);
-    return copy(begin, packed, static_cast<uint64_t>(elements * footprint.size_bytes));
+// The last element may be cut short.
+void for_each_range(const Footprint& footprint, uintptr_t address, uint64_t bytes, auto* packed, auto&& copy) {
+  if (footprint.contiguous(footprint.elements_of(bytes))) {
+    return copy(address + static_cast<uintptr_t>(footprint.ranges->front().offset_bytes), packed, bytes);
   }
-  for (int64_t i = 0; i < elements; ++i, address += static_cast<uintptr_t>(footprint.extent_bytes)) {
+  for (; bytes > 0; address += static_cast<uintptr_t>(footprint.extent_bytes)) {
     for (const offpath_range_t& range : *footprint.ranges) {
-      copy(address + static_cast<uintptr_t>(range.offset_bytes), packed, range.bytes);
-      packed += range.bytes;
+      const uint64_t part = std::min(range.bytes, bytes);
+      copy(address + static_cast<uintptr_t>(range.offset_bytes), packed, part);
+      packed += part;
+      bytes -= part;
     }
   }
 }
@@ -78,15 +80,15 @@ std::optional<Footprint> footprint_of(MPI_Datatype handle, const TypeRef& type, 
   return made;
 }
 
-void gather(const Footprint& footprint, uintptr_t address, int64_t elements, std::byte* packed) {
-  for_each_range(footprint, address, elements, packed, [](uintptr_t from, std::byte* to, uint64_t bytes) {
-    memcpy(to, reinterpret_cast<const void*>(from), bytes);
+void gather(const Footprint& footprint, uintptr_t address, uint64_t bytes, std::byte* packed) {
+  for_each_range(footprint, address, bytes, packed, [](uintptr_t from, std::byte* to, uint64_t part) {
+    memcpy(to, reinterpret_cast<const void*>(from), part);
   });
 }
 
-void scatter(const Footprint& footprint, const std::byte* packed, uintptr_t address, int64_t elements) {
-  for_each_range(footprint, address, elements, packed, [](uintptr_t to, const std::byte* from, uint64_t bytes) {
-    memcpy(reinterpret_cast<void*>(to), from, bytes);
+void scatter(const Footprint& footprint, const std::byte* packed, uintptr_t address, uint64_t bytes) {
+  for_each_range(footprint, address, bytes, packed, [](uintptr_t to, const std::byte* from, uint64_t part) {
+    memcpy(reinterpret_cast<void*>(to), from, part);
   });
 }
 

@@ -27,6 +27,8 @@ struct Footprint {
   bool contiguous(int64_t elements) const {
     return ranges->size() == 1 && (elements == 1 || size_bytes == extent_bytes);
   }
+  // That hold so many data bytes, the last one perhaps in part.
+  int64_t elements_of(uint64_t bytes) const { return (static_cast<int64_t>(bytes) + size_bytes - 1) / size_bytes; }
   // The lowest offset of data, and the one behind the highest. Precondition: there is data. False: beyond 63 bits.
   bool bounds(int64_t elements, int64_t* low, int64_t* high) const;
 };
@@ -35,9 +37,9 @@ struct Footprint {
 // taken whole: what pads a pair of value and index counts as data. Inside. May throw bad_alloc.
 std::optional<Footprint> footprint_of(MPI_Datatype handle, const TypeRef& type, const DataType* basic);
 
-// Copies elements between user memory and bytes one behind the other.
-void gather(const Footprint& footprint, uintptr_t address, int64_t elements, std::byte* packed);
-void scatter(const Footprint& footprint, const std::byte* packed, uintptr_t address, int64_t elements);
+// Copies the first `bytes` of elements between user memory and bytes one behind the other.
+void gather(const Footprint& footprint, uintptr_t address, uint64_t bytes, std::byte* packed);
+void scatter(const Footprint& footprint, const std::byte* packed, uintptr_t address, uint64_t bytes);
 
 // A part of the elements. Its offsets count from offset_bytes and are not negative. No ranges: contiguous.
 struct Piece {

@@ -33,7 +33,7 @@ bool ends_the_job(MPI_Win win) {
 
 void Staged::deliver() {
   if (!footprint) return;
-  std::call_once(delivered_, [this] { scatter(*footprint, memory.get(), address, elements); });
+  std::call_once(delivered_, [this] { scatter(*footprint, memory.get(), address, bytes); });
 }
 
 OffloadedWindow::OffloadedWindow(MPI_Win handle, Assembly team, std::vector<Exposed> exposed)

@@ -39,7 +39,7 @@ struct Staged {
   Staging memory;
   std::optional<Footprint> footprint;  // fetched data: where it goes; nothing for data that is sent
   uintptr_t address = 0;
-  int64_t elements = 0;
+  uint64_t bytes = 0;
   uint64_t through = 0;  // done when so many operations of the window have completed
 
   // Puts fetched data where it belongs, once. Whoever comes meanwhile waits until it is there: a flush on one thread, and

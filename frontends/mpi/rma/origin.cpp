@@ -26,6 +26,13 @@ int Elements::measure(MPI_Datatype handle, bool whole) {
   return MPI_SUCCESS;
 }
 
+int Elements::cut(uint64_t data) {
+  if (data > bytes) return MPI_ERR_TRUNCATE;
+  if (data < bytes) count = data == 0 ? 0 : footprint->elements_of(data);
+  bytes = data;
+  return MPI_SUCCESS;
+}
+
 int OriginMemory::prepare(const Local& local, const Elements& elements, Way way, bool one_piece) {
   const Footprint& footprint = *elements.footprint;
   const auto user = reinterpret_cast<uintptr_t>(local.address);
@@ -50,11 +57,11 @@ int OriginMemory::prepare(const Local& local, const Elements& elements, Way way,
   }
   address_ = memory;
   if (way == Way::sent) {
-    gather(footprint, user, elements.count, memory);
+    gather(footprint, user, elements.bytes, memory);
   } else {
     staged_->footprint = footprint;
     staged_->address = user;
-    staged_->elements = elements.count;
+    staged_->bytes = elements.bytes;
   }
   return MPI_SUCCESS;
 }

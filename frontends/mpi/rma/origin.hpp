@@ -33,6 +33,8 @@ struct Elements {
   // MPI error classes.
   int find(MPI_Datatype handle, int64_t elements, MPI_Comm comm);
   int measure(MPI_Datatype handle, bool whole);
+  // They get so much data, from the first byte on: as many of them as it needs, the last one perhaps in part.
+  int cut(uint64_t data);
 };
 
 // The origin's memory on one side, as the service gets it: in place, by its layout, or through staging memory.

@@ -3,6 +3,7 @@
 
 #include "mpi/lanes/offloader.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -105,13 +106,15 @@ int Start::check() {
 int Start::measure() {
   const bool whole = accumulates(transfer_.kind);
   if (int code = there_.measure(transfer_.type, whole); code != MPI_SUCCESS) return code;
+  // As in a message, who receives may have room for more than comes.
   if (sends_) {
     if (int code = sent_.measure(transfer_.send.type, whole); code != MPI_SUCCESS) return code;
-    if (sent_.bytes != there_.bytes) return MPI_ERR_TRUNCATE;
+    if (fetches_ && sent_.bytes != there_.bytes) return MPI_ERR_TRUNCATE;
+    if (int code = there_.cut(sent_.bytes); code != MPI_SUCCESS) return code;
   }
   if (fetches_) {
     if (int code = fetched_.measure(transfer_.result.type, whole); code != MPI_SUCCESS) return code;
-    if (fetched_.bytes != there_.bytes) return MPI_ERR_TRUNCATE;
+    if (int code = fetched_.cut(there_.bytes); code != MPI_SUCCESS) return code;
   }
   if (there_.bytes == 0) return MPI_SUCCESS;
   int64_t low = 0, high = 0;
@@ -185,6 +188,8 @@ int Start::prepare() {
 }
 
 int Start::post(const Piece& piece) {
+  const uint64_t bytes = std::min(piece.bytes, there_.bytes - done_);  // the last element may be cut short
+  if (bytes == 0) return MPI_SUCCESS;
   std::array<offpath_layout_t, 3> layouts;
   uint32_t layouts_count = 0;
   offpath_remote_t remote{};
@@ -194,19 +199,19 @@ int Start::post(const Piece& piece) {
   remote.op = op_;
   remote.element = element_;
   remote.target_offset = offset_ + static_cast<uint64_t>(piece.offset_bytes);
-  remote.target_bytes = piece.bytes;
+  remote.target_bytes = bytes;
   if (!piece.ranges.empty()) {
     layouts[layouts_count] = {piece.size_bytes, piece.extent_bytes, piece.ranges.data(),
                               static_cast<uint32_t>(piece.ranges.size())};
     remote.target_layout = ++layouts_count;
   }
-  if (sends_) remote.send = send_.block(done_, piece.bytes, layouts.data(), &layouts_count);
-  if (fetches_) remote.result = result_.block(done_, piece.bytes, layouts.data(), &layouts_count);
+  if (sends_) remote.send = send_.block(done_, bytes, layouts.data(), &layouts_count);
+  if (fetches_) remote.result = result_.block(done_, bytes, layouts.data(), &layouts_count);
   if (transfer_.kind == OFFPATH_COMPARE_AND_SWAP) {
-    memcpy(swap_.data(), transfer_.send.address, piece.bytes);
-    memcpy(swap_.data() + piece.bytes, transfer_.compare, piece.bytes);
+    memcpy(swap_.data(), transfer_.send.address, bytes);
+    memcpy(swap_.data() + bytes, transfer_.compare, bytes);
     remote.send.address = swap_.data();
-    remote.send.bytes = 2 * piece.bytes;
+    remote.send.bytes = 2 * bytes;
   }
   remote.layouts = layouts.data();
   remote.layouts_count = layouts_count;
@@ -215,7 +220,7 @@ int Start::post(const Piece& piece) {
   const int code = window_.post(remote, submission_ == nullptr ? nullptr : &op);
   if (code != MPI_SUCCESS) return code;
   if (submission_ != nullptr) submission_->add(op);
-  done_ += piece.bytes;
+  done_ += bytes;
   return MPI_SUCCESS;
 }
 

@@ -150,6 +150,52 @@ static void pair(int o, int t) {
   report(text, ok);
 }
 
+/* Who receives has room for more than comes: perhaps for the rest of an element, too. */
+static int fewer(int o, int t) {
+  const MPI_Datatype origin = types[o].type, target = types[t].type;
+  const int co = INTS / types[o].ints, ct = INTS / types[t].ints;
+  const int few = (co + 1) / 2, few_there = (ct + 1) / 2;
+  const MPI_Aint at = 4096;
+  char *const from = local + ORIGIN, *const to = result + ORIGIN;
+  int ok = 1;
+
+  for (int sums = 0; sums < 2; ++sums) {
+    start_over(31);
+    if (sums)
+      MPI_Accumulate(from, few, origin, next, at, ct, target, MPI_SUM, win);
+    else
+      MPI_Put(from, few, origin, next, at, ct, target, win);
+    finish_epoch();
+    const int bytes = packed_bytes(from, few, origin, packed);
+    const int all = packed_bytes(copy + at, ct, target, packed_too);
+    if (sums)
+      MPI_Reduce_local(packed, packed_too, bytes / (int)sizeof(int), MPI_INT, MPI_SUM);
+    else
+      memcpy(packed_too, packed, (size_t)bytes);
+    unpacked(copy + at, ct, target, packed_too, all);
+    ok &= same_memory();
+  }
+
+  for (int requested = 0; requested < 2; ++requested) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    start_over(37);
+    if (requested)
+      MPI_Rget(to, co, origin, next, at, few_there, target, win, &request);
+    else
+      MPI_Get(to, co, origin, next, at, few_there, target, win);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    finish_epoch();
+    fill(copy, 37 + next);
+    const int bytes = packed_bytes(copy + at, few_there, target, packed);
+    fill(copy, -37);
+    const int all = packed_bytes(copy + ORIGIN, co, origin, packed_too);
+    memcpy(packed_too, packed, (size_t)bytes);
+    unpacked(copy + ORIGIN, co, origin, packed_too, all);
+    ok &= memcmp(result, copy, ROOM) == 0;
+  }
+  return ok;
+}
+
 /* Put, get and an operator that the type allows. */
 static void predefined(const char* name, MPI_Datatype type, MPI_Op op) {
   enum { COUNT = 5 };
@@ -238,6 +284,13 @@ int main(int argc, char** argv) {
   make_types();
   for (int o = 0; o < TYPES; ++o)
     for (int t = 0; t < TYPES; ++t) pair(o, t);
+  for (int o = 0; o < TYPES; ++o) {
+    int ok = 1;
+    char text[100];
+    for (int t = 0; t < TYPES; ++t) ok &= fewer(o, t);
+    snprintf(text, sizeof(text), "%s to room for more", types[o].name);
+    report(text, ok);
+  }
   PREDEFINED(MPI_CHAR, MPI_OP_NULL);
   PREDEFINED(MPI_SIGNED_CHAR, MPI_MAX);
   PREDEFINED(MPI_UNSIGNED_CHAR, MPI_BOR);
