@@ -142,6 +142,8 @@ int MPI_Type_create_resized(MPI_Datatype, MPI_Aint, MPI_Aint, MPI_Datatype*);
 int MPI_Type_create_struct(int, const int[], const MPI_Aint[], const MPI_Datatype[], MPI_Datatype*);
 int MPI_Type_free(MPI_Datatype*);
 int MPI_Type_get_contents(MPI_Datatype, int, int, int, int[], MPI_Aint[], MPI_Datatype[]);
+int MPI_Type_get_contents_c(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int[], MPI_Aint[], MPI_Count[],
+                            MPI_Datatype[]);
 int MPI_Type_get_envelope(MPI_Datatype, int*, int*, int*, int*);
 int MPI_Type_get_envelope_c(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
 int MPI_Type_get_extent(MPI_Datatype, MPI_Aint*, MPI_Aint*);

@@ -4,6 +4,7 @@
 #include "mpi/native/handle_table.hpp"
 #include "mpi/native/handlers.hpp"
 #include "mpi/native/native.hpp"
+#include "mpi/types/contents.hpp"
 #include "mpi/types/flatten.hpp"
 #include "mpi/types/predefined.hpp"
 

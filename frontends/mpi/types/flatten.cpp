@@ -2,6 +2,7 @@
 #include "mpi/types/flatten.hpp"
 
 #include "mpi/native/native.hpp"
+#include "mpi/types/contents.hpp"
 #include "mpi/types/predefined.hpp"
 
 #include <algorithm>
@@ -10,66 +11,6 @@ namespace offpath::mpi {
 namespace {
 
 constexpr int kMaxNesting = 64;
-
-struct Envelope {
-  int integers = 0;
-  int addresses = 0;
-  int types = 0;
-  int combiner = MPI_UNDEFINED;
-};
-
-Envelope read_envelope(MPI_Datatype type) {
-  Envelope envelope;
-#ifdef OFFPATH_MPI_HAS_LARGE_COUNTS
-  MPI_Count integers = 0, addresses = 0, large_counts = 0, types = 0;
-  const int code = native.Type_get_envelope_c(type, &integers, &addresses, &large_counts, &types, &envelope.combiner);
-  if (code != MPI_SUCCESS || large_counts > 0) return {};
-  envelope.integers = static_cast<int>(integers);
-  envelope.addresses = static_cast<int>(addresses);
-  envelope.types = static_cast<int>(types);
-#else
-  if (native.Type_get_envelope(type, &envelope.integers, &envelope.addresses, &envelope.types, &envelope.combiner) !=
-      MPI_SUCCESS) {
-    return {};
-  }
-#endif
-  return envelope;
-}
-
-// The arguments a type was made with.
-class Contents {
- public:
-  explicit Contents(MPI_Datatype type) : envelope_(read_envelope(type)) {
-    if (envelope_.combiner == MPI_UNDEFINED || envelope_.combiner == MPI_COMBINER_NAMED) return;
-    integers_.resize(static_cast<size_t>(envelope_.integers) + 1);
-    addresses_.resize(static_cast<size_t>(envelope_.addresses) + 1);
-    types_.resize(static_cast<size_t>(envelope_.types) + 1, MPI_DATATYPE_NULL);
-    if (native.Type_get_contents(type, envelope_.integers, envelope_.addresses, envelope_.types, integers_.data(),
-                                 addresses_.data(), types_.data()) != MPI_SUCCESS) {
-      envelope_ = {};
-    }
-  }
-  ~Contents() {
-    for (int i = 0; i < envelope_.types; ++i) {
-      const int combiner = combiner_of(types_[static_cast<size_t>(i)]);
-      if (combiner != MPI_COMBINER_NAMED && !is_f90(combiner)) native.Type_free(&types_[static_cast<size_t>(i)]);
-    }
-  }
-  Contents(const Contents&) = delete;
-  Contents& operator=(const Contents&) = delete;
-
-  int combiner() const { return envelope_.combiner; }
-  int64_t types() const { return envelope_.types; }
-  int64_t integer(int64_t i) const { return integers_[static_cast<size_t>(i)]; }
-  int64_t address(int64_t i) const { return addresses_[static_cast<size_t>(i)]; }
-  MPI_Datatype type(int64_t i) const { return types_[static_cast<size_t>(i)]; }
-
- private:
-  Envelope envelope_;
-  std::vector<int> integers_;
-  std::vector<MPI_Aint> addresses_;
-  std::vector<MPI_Datatype> types_;
-};
 
 bool append(Ranges* to, int64_t offset, int64_t bytes) {
   if (!to->empty() && to->back().offset_bytes + static_cast<int64_t>(to->back().bytes) == offset) {
@@ -265,13 +206,6 @@ std::optional<Ranges> flatten(MPI_Datatype type) {
   Ranges ranges;
   if (!flatten_into(type, 0, &ranges)) return std::nullopt;
   return ranges;
-}
-
-int combiner_of(MPI_Datatype type) { return read_envelope(type).combiner; }
-
-bool is_f90(int combiner) {
-  return combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
-         combiner == MPI_COMBINER_F90_INTEGER;
 }
 
 }  // namespace offpath::mpi

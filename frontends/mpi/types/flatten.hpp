@@ -17,15 +17,10 @@ using Ranges = std::vector<offpath_range_t>;
 inline constexpr size_t kMaxRanges = 1 << 20;
 
 // Of one element, in type map order, neighbours joined. Nothing: more than kMaxRanges, or a constructor that is not
-// taken apart (large counts, Fortran's old ones).
+// taken apart (Fortran's old ones).
 std::optional<Ranges> flatten(MPI_Datatype type);
 
 // The predefined type of which all of the type consists; nullptr: of several, or it cannot be told.
 TypeRef basic_type(MPI_Datatype type);
-
-// How the type was made; MPI_COMBINER_NAMED for predefined ones, MPI_UNDEFINED if it cannot be told.
-int combiner_of(MPI_Datatype type);
-// Predefined, yet without a name: from MPI_Type_create_f90_real and its like. Must not be freed.
-bool is_f90(int combiner);
 
 }  // namespace offpath::mpi

@@ -3,7 +3,7 @@
  * in this process by MPI_Pack, MPI_Unpack and MPI_Reduce_local. */
 #include "check.h"
 
-enum { INTS = 1200, ROOM = 64 * 1024, ORIGIN = 20 * 1024, TYPES = 14, WIDE = 600 };
+enum { INTS = 1200, ROOM = 64 * 1024, ORIGIN = 20 * 1024, TYPES = 14, LARGE = 10, WIDE = 600 };
 
 static int rank, size, next;
 static char *memory, *copy, *local, *result, *packed, *packed_too;
@@ -12,7 +12,7 @@ static struct {
   const char* name;
   MPI_Datatype type;
   int ints; /* in one element */
-} types[TYPES];
+} types[TYPES + LARGE];
 
 static void fill(char* at, int salt) {
   int* ints = (int*)(void*)at;
@@ -69,6 +69,48 @@ static void make_types(void) {
   const int chunks_too[3] = {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG, 3};
   MPI_Type_create_darray(4, 1, 3, extents_too, spread_too, chunks_too, grid_too, MPI_ORDER_FORTRAN, MPI_INT, &type);
   add(13, "darray, Fortran", type, 15);
+}
+
+/* The same, made by the functions with large counts: how many. */
+static int make_large_types(void) {
+#ifdef OFFPATH_MPI_HAS_LARGE_COUNTS
+  MPI_Count lengths[WIDE], places[WIDE];
+  MPI_Datatype type, nested, members[3] = {MPI_INT, MPI_INT, MPI_INT};
+  MPI_Type_contiguous_c(4, MPI_INT, &type);
+  add(TYPES, "contiguous, large counts", type, 4);
+  MPI_Type_vector_c(3, 200, 210, MPI_INT, &type);
+  add(TYPES + 1, "vector, large counts", type, 600);
+  for (int i = 0; i < WIDE; ++i) lengths[i] = 1 + i % 3, places[i] = 4 * i + i % 2;
+  MPI_Type_indexed_c(30, lengths, places, MPI_INT, &type);
+  add(TYPES + 2, "indexed, large counts", type, 60);
+  MPI_Type_create_indexed_block_c(30, 2, places, MPI_INT, &type);
+  add(TYPES + 3, "blocks, large counts", type, 60);
+  const MPI_Count bytes[3] = {40, 0, 20}, members_lengths[3] = {1, 2, 3};
+  MPI_Type_create_struct_c(3, members_lengths, bytes, members, &type);
+  add(TYPES + 4, "struct, large counts", type, 6);
+  MPI_Type_create_hindexed_c(3, members_lengths, bytes, MPI_INT, &type);
+  add(TYPES + 5, "indexed by bytes, large counts", type, 6);
+  MPI_Type_create_hindexed_block_c(3, 2, bytes, MPI_INT, &type);
+  add(TYPES + 6, "blocks by bytes, large counts", type, 6);
+  const MPI_Count sizes[2] = {8, 10}, subsizes[2] = {4, 5}, starts[2] = {2, 3};
+  MPI_Type_create_subarray_c(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_INT, &type);
+  add(TYPES + 7, "subarray, large counts", type, 20);
+  MPI_Type_vector(2, 2, 3, MPI_INT, &nested);
+  MPI_Type_create_resized_c(nested, 0, 40, &type);
+  MPI_Type_free(&nested);
+  nested = type;
+  MPI_Type_create_hvector_c(3, 2, 96, nested, &type);
+  MPI_Type_free(&nested);
+  add(TYPES + 8, "nested, large counts", type, 24);
+  const MPI_Count extents[2] = {8, 12};
+  const int spread[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC};
+  const int chunks[2] = {MPI_DISTRIBUTE_DFLT_DARG, 2}, grid[2] = {2, 2};
+  MPI_Type_create_darray_c(4, 1, 2, extents, spread, chunks, grid, MPI_ORDER_C, MPI_INT, &type);
+  add(TYPES + 9, "darray, large counts", type, 24);
+  return LARGE;
+#else
+  return 0;
+#endif
 }
 
 static int packed_bytes(const char* from, int count, MPI_Datatype type, char* to) {
@@ -291,6 +333,8 @@ int main(int argc, char** argv) {
     snprintf(text, sizeof(text), "%s to room for more", types[o].name);
     report(text, ok);
   }
+  const int large = make_large_types();
+  for (int k = TYPES; k < TYPES + large; ++k) pair(k, 1), pair(11, k);
   PREDEFINED(MPI_CHAR, MPI_OP_NULL);
   PREDEFINED(MPI_SIGNED_CHAR, MPI_MAX);
   PREDEFINED(MPI_UNSIGNED_CHAR, MPI_BOR);
@@ -323,7 +367,7 @@ int main(int argc, char** argv) {
   PREDEFINED(MPI_SHORT_INT, MPI_MAXLOC);
   bottom();
   pairs();
-  for (int k = 0; k < TYPES; ++k) MPI_Type_free(&types[k].type);
+  for (int k = 0; k < TYPES + large; ++k) MPI_Type_free(&types[k].type);
   MPI_Win_free(&win);
   free(copy), free(local), free(result), free(packed), free(packed_too);
   return finish();
