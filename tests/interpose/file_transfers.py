@@ -46,6 +46,8 @@ def files_end(s):
         same(s.native("files", "ends", ranks=2), other)
     for rank in range(2):
         check(f"end: rank {rank}: 30000 " in other.out and f"behind: rank {rank}: 0 0" in other.out, str(other))
+    other, _ = run(s, "within", program="files")
+    check(other.out == "within: rank 0: 30010 1\nwithin: rank 1: 30010 1\n", str(other))
 
 
 def files_policy(s):

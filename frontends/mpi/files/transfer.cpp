@@ -171,11 +171,22 @@ bool FileTransfer::post(const Wanted& wanted, const TypeRef& type) {
   return true;
 }
 
-// What was read is unpacked as far as it came.
+// What was read is unpacked as far as it came. A file may end within an element: the rest of that one stays as it is.
 int FileTransfer::deliver() {
   if (packed_ == nullptr || moved_ == 0) return MPI_SUCCESS;
-  const auto whole = static_cast<int64_t>(moved_ / static_cast<uint64_t>((*packed_)->size_bytes));
-  return unpack(*packed_, staging_.data(), reinterpret_cast<uintptr_t>(wanted_.buffer), whole, job.control());
+  const auto size = static_cast<uint64_t>((*packed_)->size_bytes);
+  const auto address = reinterpret_cast<uintptr_t>(wanted_.buffer);
+  auto elements = static_cast<int64_t>(moved_ / size);
+  const uint64_t cut = moved_ % size;
+  if (cut != 0) {
+    std::vector<std::byte> last(size);
+    const uintptr_t there = address + static_cast<uintptr_t>(elements * (*packed_)->extent_bytes);
+    if (const int code = pack(*packed_, there, 1, last.data(), job.control()); code != MPI_SUCCESS) return code;
+    std::copy(last.begin() + static_cast<std::ptrdiff_t>(cut), last.end(),
+              staging_.begin() + static_cast<std::ptrdiff_t>(moved_));
+    ++elements;
+  }
+  return unpack(*packed_, staging_.data(), address, elements, job.control());
 }
 
 bool FileTransfer::advance() {

@@ -56,6 +56,30 @@ static void at_the_end(void) {
   free(out);
 }
 
+/* It ends within an element, in memory of short stretches. MPICH claims to have read all. */
+static void within_an_element(void) {
+  const size_t bytes = 30010, room = 100000;
+  MPI_File file = open_new("within.dat");
+  MPI_Request request;
+  MPI_Status status;
+  MPI_Datatype element;
+  unsigned char *in = malloc(room), *wanted = malloc(room);
+  for (size_t i = 0; i < bytes; ++i) in[i] = value(3, i);
+  if (rank == 0) MPI_File_write_at(file, 0, in, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Type_vector(500, 40, 100, MPI_BYTE, &element);
+  MPI_Type_commit(&element);
+  memset(in, 6, room), memset(wanted, 6, room);
+  for (size_t i = 0; i < bytes; ++i) wanted[i / 20000 * 49940 + i % 20000 / 40 * 100 + i % 40] = value(3, i);
+  MPI_File_iread_at(file, 0, in, 2, element, &request);
+  MPI_Type_free(&element);
+  MPI_Wait(&request, &status);
+  show("within", count_of(&status, MPI_BYTE), memcmp(in, wanted, room) == 0);
+  MPI_File_close(&file);
+  free(in);
+  free(wanted);
+}
+
 static void with_pointers(void) {
   const char* name = "pointers.dat";
   MPI_File file = open_new(name);
@@ -251,8 +275,11 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (argc > 1) { /* "ends" */
-    at_the_end();
+  if (argc > 1) { /* "ends", "within" */
+    if (strcmp(argv[1], "ends") == 0)
+      at_the_end();
+    else
+      within_an_element();
     MPI_Finalize();
     return 0;
   }
