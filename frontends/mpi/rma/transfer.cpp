@@ -17,7 +17,8 @@ constexpr uint64_t kMostNativeBytes = INT32_MAX;  // one count of a native call
 
 bool begins_at_once(const Elements& elements) {
   const Footprint& footprint = *elements.footprint;
-  return footprint.contiguous(elements.count) && footprint.ranges->front().offset_bytes == 0;
+  const bool whole = elements.bytes % static_cast<uint64_t>(footprint.size_bytes) == 0;
+  return whole && footprint.contiguous(elements.count) && footprint.ranges->front().offset_bytes == 0;
 }
 
 // What a call asks for, checked step by step.
@@ -141,7 +142,7 @@ bool Start::goes_natively() {
   return false;
 }
 
-// As the program asked for it.
+// As the program asked for it, but for elements that get nothing: MPICH combines them with anything.
 int Start::post_atomic_natively() {
   const auto& [kind, target, displacement, count, type, send, result, op, compare, predefined] = transfer_;
   const MPI_Win win = window_.handle();
@@ -154,16 +155,16 @@ int Start::post_atomic_natively() {
   } else if (predefined) {
     code = native.Fetch_and_op(send.address, to, type, target, displacement, op, win);
   } else if (kind == OFFPATH_ACCUMULATE) {
-    code = request_ == nullptr
-               ? native.Accumulate_c(send.address, send.count, send.type, target, displacement, count, type, op, win)
-               : native.Raccumulate_c(send.address, send.count, send.type, target, displacement, count, type, op, win,
-                                      &request);
+    code = request_ == nullptr ? native.Accumulate_c(send.address, send.count, send.type, target, displacement,
+                                                     there_.count, type, op, win)
+                               : native.Raccumulate_c(send.address, send.count, send.type, target, displacement,
+                                                      there_.count, type, op, win, &request);
   } else {
     code = request_ == nullptr
-               ? native.Get_accumulate_c(send.address, send.count, send.type, to, result.count, result.type, target,
-                                         displacement, count, type, op, win)
-               : native.Rget_accumulate_c(send.address, send.count, send.type, to, result.count, result.type, target,
-                                          displacement, count, type, op, win, &request);
+               ? native.Get_accumulate_c(send.address, send.count, send.type, to, fetched_.count, result.type, target,
+                                         displacement, there_.count, type, op, win)
+               : native.Rget_accumulate_c(send.address, send.count, send.type, to, fetched_.count, result.type, target,
+                                          displacement, there_.count, type, op, win, &request);
   }
   if (request_ != nullptr) request_->hand_over(request);
   return code;
