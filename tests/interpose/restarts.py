@@ -122,10 +122,10 @@ def restarted_refused(s):
     check(not other.err and all("loss" not in line for line in lines), str(other))
 
 
-def restarted_in_steps(s, story, ranks, act):
+def restarted_in_steps(s, story, ranks, act, **changes):
     """Of restart_steps: what `act` does at each of its two moments is not noticed, and nobody waits for long."""
     stats = f"{s.folder}/stats.json"
-    changes = {**FORCED, "OFFPATH_STATS_FILE": stats}
+    changes = {**FORCED, "OFFPATH_STATS_FILE": stats, **changes}
     process = s.launch([s.program("restart_steps"), s.folder, story], ranks, changes, s.library)
     try:
         for moment in range(2):
@@ -165,6 +165,20 @@ def restarted_unused(s):
             time.sleep(SETTLED_S)
 
     restarted_in_steps(s, "unused", 3, act)
+
+
+def restarted_making(s):
+    """A communicator goes on while a rank makes a persistent collective on it, which reads nothing of what is gone."""
+
+    def act(moment):
+        if moment == 0:
+            restart(s)
+        else:
+            time.sleep(SETTLED_S)
+
+    # What was freed is not what it was, at once.
+    changes = {"MALLOC_PERTURB_": "165", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+    restarted_in_steps(s, "persistent", 2, act, **changes)
 
 
 def killed_around(s, seeds, of_the_old, **changes):
@@ -222,5 +236,5 @@ def restarted_random(s):
         wait_until(lambda: not s.service_pids(), "the services end")
 
 
-CASES = (restarted, restarted_twice, restarted_unused, restarted_random, restarted_messages, restarted_ends,
+CASES = (restarted, restarted_twice, restarted_unused, restarted_making, restarted_random, restarted_messages, restarted_ends,
          restarted_refused, restarted_old_killed, restarted_new_killed, restarted_killed_long)

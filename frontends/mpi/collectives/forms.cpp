@@ -88,8 +88,8 @@ void adopt_persistent(const Offloadable& collective, const Arguments& arguments,
   try {
     Call call(collective, arguments, Use::many);
     if (!describe(collective, call, *parent)) return;
-    std::unique_ptr<Lane> lane =
-        make_lane(comm, parent->comm_cell(), !parent->broken(), parent->adapter().preference(), parent->compress());
+    std::unique_ptr<Lane> lane = make_lane(comm, parent->comm_cell(), !parent->broken(), parent->adapter().preference(),
+                                           offloader.compress(*parent));
     if (lane == nullptr) return;
     Lane& its = *lane;
     offloader.add_lane(std::move(lane));

@@ -43,7 +43,7 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   Lane* const lane = code != MPI_SUCCESS || !job.active() || Inside::here() ? nullptr : offloader.find_lane(comm);
   if (lane == nullptr) return code;
   if (const auto preference = stated_by_all(comm, info)) lane->adapter().prefer(*preference);
-  if (const std::string wish = compress_in(info); !wish.empty()) lane->compress(wish);
+  if (const std::string wish = compress_in(info); !wish.empty()) offloader.compress(*lane, wish);
   return code;
 }
 

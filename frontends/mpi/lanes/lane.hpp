@@ -64,8 +64,8 @@ class Lane {
   Adapter& adapter() const { return *adapter_; }
   // nullptr: the communicator has no topology.
   const Neighborhood* neighborhood() const { return neighborhood_.get(); }
-  // As of ServiceTeam. In a call that all ranks make, so nobody uses the communicator meanwhile.
-  const std::string& compress() const { return service_->compress(); }
+  // As of ServiceTeam, in whose place another one may be at any time.
+  std::string compress() const { return service_->compress(); }
   void compress(const std::string& wish) { service_->compress(wish); }
   // The application's communicator, MPI_COMM_NULL once it was freed. Any thread.
   MPI_Comm comm() const { return comm_->load(std::memory_order_acquire); }

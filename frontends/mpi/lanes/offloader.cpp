@@ -258,6 +258,16 @@ void Offloader::forget_comm(MPI_Comm comm, Lane& lane) {
   lane.close();
 }
 
+std::string Offloader::compress(const Lane& lane) {
+  std::lock_guard lock(mutex_);
+  return lane.compress();
+}
+
+void Offloader::compress(Lane& lane, const std::string& wish) {
+  std::lock_guard lock(mutex_);
+  lane.compress(wish);
+}
+
 void Offloader::retire() {
   const Inside inside;
   const Meeting::Left meeting;  // this holds the lock

@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -84,6 +85,9 @@ class Offloader {
   void add_lane(std::unique_ptr<Lane> lane);
   Lane* find_lane(MPI_Comm comm) const { return lanes_by_comm_.find(comm); }
   void forget_comm(MPI_Comm comm, Lane& lane);
+  // As of Lane. May throw bad_alloc.
+  std::string compress(const Lane& lane);
+  void compress(Lane& lane, const std::string& wish);
   // Frees lanes that were closed and whose operations are done on all ranks.
   void retire();
   // All lanes are done on all ranks. At the end, by all ranks.

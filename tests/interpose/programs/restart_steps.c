@@ -2,6 +2,7 @@
  * A program whose services are replaced while its ranks do this or that. Arguments: a folder, the story. It leaves "ready-<n>" when the
  * n-th moment has come, and goes on once "go-<n>" is there. It says the longest wait of its exchanges. */
 #include "check.h"
+#include "persistent_names.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -85,11 +86,38 @@ static void unused(void) {
   }
 }
 
+/* The communicator goes on to the next service while rank 0 makes a persistent collective on it, and waits for rank 1 in that. */
+static void persistent(void) {
+  int mine, sum, size;
+  MPI_Request request;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  exchange(MPI_COMM_WORLD, 3);
+  if (rank == 0) tell(0);
+  compute_until(0);
+  if (rank == 0) tell(1);
+  if (rank != 0) look_until(1);
+  INIT_OF(Allreduce)(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  for (int i = 0; i < 3; ++i) {
+    mine = rank + i;
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    wrong += sum != size * (size - 1) / 2 + size * i;
+  }
+  MPI_Request_free(&request);
+  exchange(MPI_COMM_WORLD, 3);
+}
+
+static const struct {
+  const char* name;
+  void (*run)(void);
+} stories[] = {{"twice", twice}, {"unused", unused}, {"persistent", persistent}};
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   folder = argv[1];
-  strcmp(argv[2], "twice") == 0 ? twice() : unused();
+  for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); ++i)
+    if (strcmp(argv[2], stories[i].name) == 0) stories[i].run();
   double most;
   MPI_Reduce(&longest, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
   if (rank == 0) printf("longest %.3f\n", most);
