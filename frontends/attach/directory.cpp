@@ -9,9 +9,6 @@
 namespace offpath::attach {
 namespace {
 
-// An address (src/session/member_address.hpp) begins with the name of the service and the worker's number, which tell workers apart.
-// Behind that and a length is where other services reach it, if they can.
-constexpr uint32_t kServiceBytes = 16, kUnreachableBytes = 24;
 struct Report {
   std::array<std::byte, 20> worker;
   uint32_t bytes;

@@ -8,6 +8,7 @@
 #include "attach/exchange.hpp"
 #include "attach/session.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,6 +30,17 @@ class Directory {
   // All processes can reach each other: services of one node that have no network address are one service. While a service is
   // replaced, processes may be at the one before and at the next one. The same on all that have the same directory.
   bool is_whole() const;
+  // The same of places, each with its `address`; needs no memory.
+  template <typename Places>
+  static bool are_whole(const Places& places) {
+    uint32_t longest = 0;
+    for (const auto& place : places) longest = std::max(longest, place.address.bytes);
+    if (longest > kUnreachableBytes) return true;
+    return std::all_of(places.begin(), places.end(), [&](const auto& place) {
+      return std::equal(place.address.data.begin(), place.address.data.begin() + kServiceBytes,
+                        places[0].address.data.begin());
+    });
+  }
   // Of some of its processes, in that order.
   Directory of(std::span<const int> processes) const;
 
@@ -42,6 +54,10 @@ class Directory {
   const uint32_t* number_of() const { return number_of_.data(); }
 
  private:
+  // An address (src/session/member_address.hpp) begins with the name of the service and the worker's number, which tell workers apart.
+  // Behind that and a length is where other services reach it, if they can.
+  static constexpr uint32_t kServiceBytes = 16, kUnreachableBytes = 24;
+
   uint32_t stride_ = 0;           // bytes; the longest one has so many
   std::vector<std::byte> table_;  // of the addresses
   std::vector<uint32_t> number_of_;

@@ -3,9 +3,11 @@
 
 #include "mpi/native/native.hpp"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace offpath::mpi {
 namespace {
@@ -16,12 +18,6 @@ std::vector<Neighbor> count_edges(const std::vector<int>& ranks) {
   for (const int rank : ranks) neighbors.push_back({rank, edges[rank]++, 0});
   for (Neighbor& neighbor : neighbors) neighbor.edges = edges[neighbor.rank];
   return neighbors;
-}
-
-std::vector<int> ranks_of(const std::vector<Neighbor>& neighbors) {
-  std::vector<int> ranks;
-  for (const Neighbor& neighbor : neighbors) ranks.push_back(neighbor.rank);
-  return ranks;
 }
 
 std::vector<int> cartesian_neighbors(MPI_Comm comm, int dimensions) {
@@ -79,6 +75,11 @@ std::unique_ptr<Neighborhood> Neighborhood::read(MPI_Comm comm) {
     destinations.pop_back();
     made->sources_ = count_edges(sources);
     made->destinations_ = count_edges(destinations);
+    made->edges_.weights = weights_for(std::max(sources.size(), destinations.size()));
+    sources.push_back(0);
+    destinations.push_back(0);
+    made->edges_.sources = std::move(sources);
+    made->edges_.destinations = std::move(destinations);
   }
   made->reversed_ = learn(made->topology_);
   return made;
@@ -92,13 +93,10 @@ MPI_Comm Neighborhood::move_to(MPI_Comm plain) const {
   } else if (topology_ == MPI_GRAPH) {
     code = native.Graph_create(plain, static_cast<int>(sizes_.size() - 1), sizes_.data(), details_.data(), 0, &made);
   } else {
-    std::vector<int> sources = ranks_of(sources_), destinations = ranks_of(destinations_);
-    sources.push_back(0);
-    destinations.push_back(0);
-    code = native.Dist_graph_create_adjacent(plain, static_cast<int>(sources_.size()), sources.data(),
-                                             weights_for(sources_.size()).data(),
-                                             static_cast<int>(destinations_.size()), destinations.data(),
-                                             weights_for(destinations_.size()).data(), MPI_INFO_NULL, 0, &made);
+    code =
+        native.Dist_graph_create_adjacent(plain, static_cast<int>(sources_.size()), edges_.sources.data(),
+                                          edges_.weights.data(), static_cast<int>(destinations_.size()),
+                                          edges_.destinations.data(), edges_.weights.data(), MPI_INFO_NULL, 0, &made);
   }
   native.Comm_free(&plain);
   return code == MPI_SUCCESS ? made : MPI_COMM_NULL;

@@ -33,7 +33,7 @@ class Neighborhood {
   // by function: it is what the loaded library was seen to do.
   uint32_t arriving(policy::Collective collective, const Neighbor& source) const;
 
-  // The same topology on another communicator of the same ranks, which is freed. MPI_COMM_NULL: it failed. Collective.
+  // The same topology on another communicator of the same ranks, which is freed. MPI_COMM_NULL: it failed. Collective; needs no memory.
   MPI_Comm move_to(MPI_Comm plain) const;
 
  private:
@@ -47,6 +47,9 @@ class Neighborhood {
   std::vector<int> details_;  // cartesian: periodic; graph: edges
   std::vector<Neighbor> sources_;
   std::vector<Neighbor> destinations_;
+  struct {
+    std::vector<int> sources, destinations, weights;
+  } edges_;  // distributed graph
   Reversed reversed_{};
 };
 

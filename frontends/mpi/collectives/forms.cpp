@@ -5,13 +5,14 @@
 #include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
-#include "mpi/lanes/communicators.hpp"
+#include "mpi/lanes/new_lane.hpp"
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/lanes/submit.hpp"
 #include "mpi/native/handlers.hpp"
 #include "mpi/requests/persistent.hpp"
 
 #include <exception>
+#include <string>
 
 namespace offpath::mpi {
 namespace {
@@ -83,21 +84,29 @@ bool offload_blocking(const Offloadable& collective, const Arguments& arguments,
 }
 
 void adopt_persistent(const Offloadable& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request) {
+  constexpr const char* kWhat = "a persistent collective";
   const Lane* const parent = lane_of(comm);
   if (parent == nullptr) return;
+  std::shared_ptr<const Call> call;
+  std::string compress;
   try {
-    Call call(collective, arguments, Use::many);
-    if (!describe(collective, call, *parent)) return;
-    std::unique_ptr<Lane> lane = make_lane(comm, parent->comm_cell(), !parent->broken(), parent->adapter().preference(),
-                                           offloader.compress(*parent));
-    if (lane == nullptr) return;
-    Lane& its = *lane;
-    offloader.add_lane(std::move(lane));
-    standings.add(*request, std::make_unique<Persistent>(kept(std::move(call)), its));
-  } catch (const std::exception&) {
-    // The other ranks may wait for this one in the agreement; MPI itself does no better without memory.
-    say(job.settings(), LogLevel::error, "out of memory while a persistent collective was made");
+    Call described(collective, arguments, Use::many);
+    if (!describe(collective, described, *parent)) return;
+    compress = offloader.compress(*parent);
+    call = kept(std::move(described));
+  } catch (const std::exception& problem) {
+    say_cannot(kWhat, problem);
   }
+  const bool able = call != nullptr && !parent->broken();
+  NewLane made(comm, kWhat, parent->comm_cell(), able, parent->adapter().preference(), compress);
+  bool entered = false;
+  try {
+    if (made.get() != nullptr) standings.add(*request, std::make_unique<Persistent>(std::move(call), *made.get()));
+    entered = made.get() != nullptr;
+  } catch (const std::exception& problem) {
+    say_cannot(kWhat, problem);
+  }
+  if (!made.agree(entered) && entered) standings.take(*request);
 }
 
 }  // namespace offpath::mpi

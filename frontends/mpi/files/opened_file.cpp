@@ -3,6 +3,7 @@
 
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
+#include "mpi/lanes/new_lane.hpp"
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/native.hpp"
 
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <string_view>
 #include <utility>
 
@@ -136,6 +138,23 @@ void Files::adopt(MPI_Comm comm, const char* name, int mode, MPI_File file) {
   MPI_Comm ranks = MPI_COMM_NULL;
   if (native.Comm_split(comm, 0, 0, &ranks) != MPI_SUCCESS) return;
   native.Comm_set_errhandler(ranks, MPI_ERRORS_RETURN);
+  OpenedRef opened;
+  bool entered = false;
+  try {
+    opened = enter(file, ranks, name, mode);
+    entered = true;
+  } catch (const std::exception& problem) {
+    say_cannot("a file", problem);
+  }
+  if (all_have(ranks, entered)) {
+    if (!opened->descriptor().valid()) counts.kept_native.fetch_add(1, std::memory_order_relaxed);
+    if (opened->set_view(View{}) == MPI_SUCCESS) return;
+  }
+  take(file);
+  native.Comm_free(&ranks);
+}
+
+OpenedRef Files::enter(MPI_File file, MPI_Comm ranks, const char* name, int mode) {
   size_t open = 0;
   {
     std::lock_guard lock(mutex_);
@@ -143,10 +162,9 @@ void Files::adopt(MPI_Comm comm, const char* name, int mode, MPI_File file) {
   }
   auto opened =
       std::make_shared<OpenedFile>(file, ranks, mode, open < kMostOpen ? open_beside(name, mode) : base::Fd());
-  if (!opened->descriptor().valid()) counts.kept_native.fetch_add(1, std::memory_order_relaxed);
-  if (opened->set_view(View{}) != MPI_SUCCESS) return;
   std::lock_guard lock(mutex_);
-  opened_.insert_or_assign(handle_key(file), std::move(opened));
+  opened_.insert_or_assign(handle_key(file), opened);
+  return opened;
 }
 
 OpenedRef Files::find(MPI_File file) const {

@@ -99,7 +99,7 @@ class Files {
   // The policy has something for the service.
   bool on() const { return on_.load(std::memory_order_acquire); }
 
-  // After the library has opened it. Collective. May throw bad_alloc.
+  // After the library has opened it. Collective. Inside.
   void adopt(MPI_Comm comm, const char* name, int mode, MPI_File file);
   // nullptr: not ours.
   OpenedRef find(MPI_File file) const;
@@ -108,6 +108,8 @@ class Files {
   FileCounts counts;
 
  private:
+  OpenedRef enter(MPI_File file, MPI_Comm ranks, const char* name, int mode);
+
   mutable std::mutex mutex_;
   std::unordered_map<uintptr_t, OpenedRef> opened_;
   std::atomic<bool> on_{false};

@@ -12,12 +12,7 @@ int File_open(MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File
   const int code = native.File_open(comm, name, mode, info, file);
   if (code != MPI_SUCCESS || !opened_files.on() || Inside::here()) return code;
   const Meeting inside;
-  try {
-    opened_files.adopt(comm, name, mode, *file);
-  } catch (const std::exception&) {
-    // The other ranks wait in an agreement we cannot answer; MPI itself does no better without memory.
-    say(job.settings(), LogLevel::error, "out of memory while a file was opened");
-  }
+  opened_files.adopt(comm, name, mode, *file);
   return code;
 }
 

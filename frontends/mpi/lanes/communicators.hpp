@@ -7,14 +7,12 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <optional>
 #include <vector>
 
 namespace offpath::mpi {
 
-// Makes the attribute by which lanes hear of their communicators' end. MPI error code. Inside.
+// Once the job has begun: makes the attribute by which lanes hear of their communicators' end. MPI error code. Inside. May throw bad_alloc.
 int open_communicators();
 // Lets go of all lanes; everything is drained. Inside.
 void forget_communicators();
@@ -26,18 +24,13 @@ void close_communicators();
 // `preference`: as all ranks have agreed. `compress`: this rank's own (ServiceTeam).
 void adopt_communicator(MPI_Comm comm, Preference preference = Preference::automatic, const std::string& compress = {});
 
-// Nothing: a rank is not `able`; the answer is the same on all ranks. Collective over `comm`. May throw bad_alloc.
-std::optional<Assembly> assemble(MPI_Comm comm, bool able);
+// Ranks in MPI_COMM_WORLD of the members, `size`; empty if any is from another world. May throw bad_alloc.
+std::vector<int> world_ranks(MPI_Comm comm, int size);
 
 // Nodes that the ranks of `comm` live on; 0: nothing is ever offloaded there (one rank, an intercommunicator, ranks of
-// another world). The same on all its ranks.
+// another world). The same on all its ranks. Needs no memory.
 uint32_t count_nodes(MPI_Comm comm);
-// By rank; empty where there are none to count.
+// By rank; empty where there are none to count. May throw bad_alloc.
 std::vector<uint32_t> nodes_of(MPI_Comm comm);
-
-// A lane for `comm`, which is the one in `cell`; `able`: this rank has no reason against it. nullptr: a rank has, and
-// all get none. `compress` as above. Collective over `comm`. May throw bad_alloc.
-std::unique_ptr<Lane> make_lane(MPI_Comm comm, CommCell cell, bool able, Preference preference,
-                                const std::string& compress);
 
 }  // namespace offpath::mpi

@@ -8,6 +8,7 @@
 #include "mpi/native/native.hpp"
 
 #include <algorithm>
+#include <exception>
 
 namespace offpath::mpi {
 namespace {
@@ -27,8 +28,8 @@ Lane::Lane(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Pref
       size_(parts.size),
       nodes_(nodes),
       neighborhood_(std::move(parts.neighborhood)),
-      adapter_(std::make_unique<Adapter>(rank_, nodes_, comm_, broken_, council, preference)),
-      turn_(std::make_unique<Turn>(Seat{shadow_, rank_, size_}, turns_)) {}
+      turn_(std::make_unique<Turn>(Seat{shadow_, rank_, size_}, turns_)),
+      adapter_(std::make_unique<Adapter>(rank_, nodes_, comm_, broken_, council, preference)) {}
 
 Lane::~Lane() {
   stop_turning();
@@ -73,7 +74,11 @@ void Lane::add(PostedCall* operation) {
 }
 
 void Lane::start(PostedCall& operation) {
-  leave();  // a lane that is used for the first time may be late
+  try {
+    leave();  // a lane that is used for the first time may be late
+  } catch (const std::exception&) {
+    // Without memory: the next round tries again. The operation has its place in the order.
+  }
   operation.sequence = next_sequence_++;
   operation.state = PostedState::queued;
   operation.start_messages(shadow_);

@@ -30,6 +30,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 
 namespace offpath::mpi {
@@ -50,6 +51,7 @@ class Lane {
   // Where a new operation goes: to add(), or natively to the shadow communicator.
   enum class Route : uint8_t { lane, shadow, error };
 
+  // Takes the communicators. May throw bad_alloc: then it has not.
   Lane(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Preference preference);
   ~Lane();
   Lane(const Lane&) = delete;
@@ -151,7 +153,6 @@ class Lane {
   int size_;
   uint32_t nodes_;
   std::unique_ptr<Neighborhood> neighborhood_;
-  std::unique_ptr<Adapter> adapter_;
   std::atomic<bool> closed_{false};
   Phase phase_ = Phase::offloading;
   std::atomic<bool> broken_{false};
@@ -189,6 +190,9 @@ class Lane {
   bool may_issue_ = true;  // during a round: nothing before this operation holds it up
   bool departing_ = false;
   MPI_Request departure_ = MPI_REQUEST_NULL;  // a barrier on the shadow
+  std::unique_ptr<Adapter> adapter_;          // the last one that is made, as it takes the council
 };
+
+using Lanes = std::list<std::unique_ptr<Lane>>;
 
 }  // namespace offpath::mpi

@@ -241,15 +241,9 @@ void Offloader::leave() {
   loose_.clear();
 }
 
-void Offloader::adopt(std::unique_ptr<Lane> lane) {
-  Lane* const value = lane.get();
-  add_lane(std::move(lane));
-  lanes_by_comm_.insert(value->comm(), value);
-}
-
-void Offloader::add_lane(std::unique_ptr<Lane> lane) {
+void Offloader::add_lane(Lanes& one) {
   std::lock_guard lock(mutex_);
-  lanes_.push_back(std::move(lane));
+  lanes_.splice(lanes_.end(), one);
 }
 
 void Offloader::forget_comm(MPI_Comm comm, Lane& lane) {

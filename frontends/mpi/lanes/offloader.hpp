@@ -80,9 +80,9 @@ class Offloader {
   void follow(MPI_Request request, Requested& requested);
   void forget(MPI_Request request, Requested& requested);
 
-  // Lanes. These take ownership; they may throw bad_alloc, then the lane is destroyed. adopt: it is the communicator's.
-  void adopt(std::unique_ptr<Lane> lane);
-  void add_lane(std::unique_ptr<Lane> lane);
+  // Lanes. add_lane takes one, and needs no memory. enter: it is the communicator's; may throw bad_alloc, then nothing is entered.
+  void add_lane(Lanes& one);
+  void enter(MPI_Comm comm, Lane& lane) { lanes_by_comm_.insert(comm, &lane); }
   Lane* find_lane(MPI_Comm comm) const { return lanes_by_comm_.find(comm); }
   void forget_comm(MPI_Comm comm, Lane& lane);
   // As of Lane. May throw bad_alloc.
@@ -126,7 +126,7 @@ class Offloader {
   std::atomic<int> often_{0};
   int lanes_often_ = 0;
   uint64_t posted_count_ = 0;  // at the service now
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  Lanes lanes_;
   std::vector<Lane*> active_;  // lanes with operations
   std::vector<Loose*> loose_;
   struct Also {

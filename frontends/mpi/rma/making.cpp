@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How windows are made: natively, and then at the service if all ranks want that.
 #include "mpi/job/job.hpp"
+#include "mpi/lanes/new_lane.hpp"
 #include "mpi/native/handlers.hpp"
 #include "mpi/rma/lending.hpp"
 #include "mpi/rma/windows.hpp"
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <string>
 
 namespace offpath::mpi {
 namespace {
@@ -58,25 +60,38 @@ struct Part {
   bool dynamic;
 };
 
-// nullptr: on all ranks. Collective.
-std::shared_ptr<OffloadedWindow> make_window(MPI_Win win, Assembly team, const Part& part) {
-  const MPI_Comm shadow = team.shadow;
-  std::vector<Exposed> exposed(part.dynamic ? 0 : static_cast<size_t>(team.size));
+constexpr const char* kWindow = "a window";
+
+// nullptr: on all ranks. `exposed`: room for what they tell of their parts. Collective.
+std::shared_ptr<OffloadedWindow> make_window(MPI_Win win, Assembly team, const Part& part, std::vector<Exposed> exposed,
+                                             const std::string& compress) {
+  MPI_Comm shadow = team.shadow;
   const Exposed own{part.bytes, part.unit_bytes};
-  bool made = true;
+  bool made = team.service != nullptr;
   if (!part.dynamic) {
-    made = native.Allgather(&own, sizeof(own), MPI_BYTE, exposed.data(), sizeof(own), MPI_BYTE, shadow) == MPI_SUCCESS;
+    made =
+        native.Allgather(&own, sizeof(own), MPI_BYTE, exposed.data(), sizeof(own), MPI_BYTE, shadow) == MPI_SUCCESS &&
+        made;
   }
-  auto window = std::make_shared<OffloadedWindow>(win, std::move(team), std::move(exposed));
-  offpath_error_t error{};
-  made = window->open(part.base, static_cast<uint64_t>(part.bytes), &error) == OFFPATH_OK && made;
-  if (!made) say(job.settings(), LogLevel::info, "a window of %d ranks stays native: %s", window->size(), error.text);
-  const int mine = made ? 1 : 0;
-  int all = 0;
+  std::shared_ptr<OffloadedWindow> window;
+  try {
+    if (made) {
+      team.service->compress(compress);
+      window = std::make_shared<OffloadedWindow>(win, std::move(team), std::move(exposed));
+      offpath_error_t error{};
+      made = window->open(part.base, static_cast<uint64_t>(part.bytes), &error) == OFFPATH_OK;
+      if (!made)
+        say(job.settings(), LogLevel::info, "a window of %d ranks stays native: %s", window->size(), error.text);
+    }
+  } catch (const std::exception& problem) {
+    made = say_cannot(kWindow, problem);
+  }
   // Also tells everybody that all parts are open.
-  const int code = native.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, shadow);
-  if (code == MPI_SUCCESS && all == 1) return window;
-  window->close();
+  if (all_have(shadow, made)) return window;
+  if (window != nullptr)
+    window->close();
+  else
+    native.Comm_free(&shadow);
   return nullptr;
 }
 
@@ -105,27 +120,52 @@ std::unique_ptr<Mixture> mix(MPI_Win win, const OffloadedWindow& window, Ways wa
   return std::make_unique<Mixture>(win, places_of(comm, window.rank()), ways, alike);
 }
 
+// Its way beside the service, and where it is found. False: not on this rank. Collective.
+bool enter(MPI_Win win, const std::shared_ptr<OffloadedWindow>& window, Ways ways, MPI_Comm comm) {
+  try {
+    window->mix(mix(win, *window, ways, comm));
+    windows.add(window);
+    return true;
+  } catch (const std::exception& problem) {
+    return say_cannot(kWindow, problem);
+  }
+}
+
+// nullptr: on all ranks. Collective.
+std::shared_ptr<OffloadedWindow> make_offloaded(MPI_Win win, MPI_Comm comm, MPI_Info info, const Part& part,
+                                                Ways ways) {
+  std::vector<Exposed> exposed;
+  std::string compress;
+  bool able = true;
+  try {
+    int size = 0;
+    native.Comm_size(comm, &size);
+    exposed.resize(part.dynamic ? 0 : static_cast<size_t>(size));
+    compress = read_compress(info);
+  } catch (const std::exception& problem) {
+    able = say_cannot(kWindow, problem);
+  }
+  std::optional<Assembly> team = assemble(comm, kWindow, able);
+  if (!team) return nullptr;
+  auto window = make_window(win, std::move(*team), part, std::move(exposed), compress);
+  if (window == nullptr) return nullptr;
+  const bool entered = enter(win, window, ways, comm);
+  if (all_have(window->shadow(), entered)) return window;
+  entered ? windows.remove(*window) : window->close();
+  return nullptr;
+}
+
 // After the native window was made. Collective.
 int adopt(int code, MPI_Comm comm, const std::optional<Plan>& known, MPI_Info info, const Part& part,
           const MPI_Win* win) {
   if (code != MPI_SUCCESS || !job.active() || Inside::here()) return code;
   const Meeting inside;
-  try {
-    const auto [nodes, wanted] = known ? *known : plan_for(comm, info);
-    if (nodes == 0) return code;
-    std::optional<Assembly> team;
-    if (wanted) team = assemble(comm, true);
-    if (team) team->service->compress(read_compress(info));
-    std::shared_ptr<OffloadedWindow> window = team ? make_window(*win, std::move(*team), part) : nullptr;
-    auto& total = window == nullptr ? windows.totals().native_count : windows.totals().offloaded_count;
-    total.fetch_add(1, std::memory_order_relaxed);
-    if (window == nullptr) return code;
-    window->mix(mix(*win, *window, parse_ways(job.settings().windows, *wanted), comm));
-    windows.add(std::move(window));
-  } catch (const std::exception&) {
-    // The other ranks wait in an agreement we cannot answer; MPI itself does no better without memory.
-    say(job.settings(), LogLevel::error, "out of memory while a window was made");
-  }
+  const auto [nodes, wanted] = known ? *known : plan_for(comm, info);
+  if (nodes == 0) return code;
+  const bool offloaded =
+      wanted && make_offloaded(*win, comm, info, part, parse_ways(job.settings().windows, *wanted)) != nullptr;
+  auto& total = offloaded ? windows.totals().offloaded_count : windows.totals().native_count;
+  total.fetch_add(1, std::memory_order_relaxed);
   return code;
 }
 

@@ -14,8 +14,12 @@ Windows windows;
 
 void Windows::add(std::shared_ptr<OffloadedWindow> window) {
   // Others may ask a rank that has posted nothing.
-  if (window->homecoming() != nullptr && !listens_.exchange(true)) offloader.look_also(this, [this] { listen(); });
+  if (window->homecoming() != nullptr && !listens_) {
+    offloader.look_also(this, [this] { listen(); });  // may throw; by two threads does no harm
+    listens_ = true;
+  }
   std::lock_guard lock(mutex_);
+  owned_.reserve(owned_.size() + 1);
   table_.insert(window->handle(), window.get());
   owned_.push_back(std::move(window));
   count_.store(owned_.size(), std::memory_order_release);
