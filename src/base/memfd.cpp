@@ -84,6 +84,16 @@ Memfd& Memfd::operator=(Memfd&& other) noexcept {
 
 Memfd::~Memfd() { unmap(); }
 
+void Memfd::keep_first(size_t bytes) {
+  if (data_ == nullptr || bytes >= bytes_) return;
+  madvise(data_ + bytes, bytes_ - bytes, MADV_REMOVE);  // the file stays as long as it is mapped
+  steady_ = {};
+  munmap(data_ + bytes, bytes_ - bytes);
+  bytes_ = bytes;
+  steady_ = Steady(data_, bytes_, Steady::Pages::may_change);
+  fd_.reset();
+}
+
 void Memfd::unmap() { unmap_but({}); }
 
 void Memfd::unmap_but(std::span<const Stretch> kept) {

@@ -15,6 +15,8 @@ class Heap {
     if (capacity > 0) free_[0] = capacity;
   }
   uint64_t capacity() const { return capacity_; }
+  // Nothing is handed out.
+  bool empty() const { return used_.empty(); }
   // Nothing when there is no stretch of that length.
   std::optional<uint64_t> allocate(uint64_t bytes);
   // A stretch that is handed out becomes two, the second from `second` on (a page inside it).

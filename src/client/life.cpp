@@ -4,6 +4,7 @@
 #include "base/process.hpp"
 #include "client/session.hpp"
 
+#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@ namespace layout = offpath::session;
 
 bool offpath_session::check_alive() {
   if (lost.load(std::memory_order_relaxed)) return false;
+  const AtSocket here(*this);
+  if (lost) return false;  // looked at in this order, or the socket is another file's
   if (hangs_up()) {
     note_silence();
     if (lost.exchange(true)) return false;
@@ -67,6 +70,19 @@ void offpath_session::end_service() {
   if (hangs_up()) return;
   silence_ms = static_cast<uint32_t>(offpath::base::silence_limit_ns() / 1000000);
   offpath::base::kill_process(process, service_pid);
+}
+
+void offpath_session::shrink() {
+  while (at_socket_ != 0) sched_yield();
+  socket.reset();
+  lent_file.reset();
+  if (!heap.empty()) {  // the program has memory of it
+    if (moved_memory == nullptr) segment.close_descriptor();
+    return;
+  }
+  moved_memory.reset();
+  heap = offpath::client::Heap(0);
+  segment.keep_first(layout::kArenaOffset);
 }
 
 // One that is silent is ended, as it may still write into our memory.

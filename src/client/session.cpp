@@ -74,6 +74,8 @@ bool offpath_session::wake_worker() {
   if (head.worker_sleeps.load(std::memory_order_seq_cst) == 0) return false;
   if (head.worker_sleeps.exchange(0, std::memory_order_seq_cst) == 0) return false;
   const uint8_t doorbell = layout::kDoorbell;
+  const AtSocket here(*this);
+  if (lost) return true;
   if (send(socket.get(), &doorbell, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) check_alive();
   return true;
 }

@@ -173,6 +173,9 @@ struct offpath_session {
 
   // Has the service let go of this process.
   void leave();
+  // Of a lost session with nothing in it, with the mutex held: gives back what a job that is restarted often would have too much of. The
+  // handle stays valid.
+  void shrink();
 
   // Another service is in its service's place.
   bool leaves() const { return header().leaves.load(std::memory_order_acquire) != 0; }
@@ -274,6 +277,8 @@ struct offpath_session {
   bool tried_successor = false;
   bool tasks_have_moved = false;  // to the successor, though the service lives
   uint32_t stays = 0;             // client/next_session.hpp
+  // Of the session whose place this one takes; by this pointer, as that one's is gone while it ends this one.
+  offpath::client::Successor* made_by = nullptr;
   offpath_attach_params_t params{};
   std::string service_cores;                  // that params names
   offpath::client::waits::Noted noted_waits;  // inside MPI
@@ -287,6 +292,19 @@ struct offpath_session {
   std::atomic<uint32_t> outstanding{0};  // written with the mutex held
 
  private:
+  // A thread that may be at the socket, which is closed only when there is none.
+  class AtSocket {
+   public:
+    explicit AtSocket(offpath_session& session) : session_(session) { ++session_.at_socket_; }
+    ~AtSocket() { --session_.at_socket_; }
+    AtSocket(const AtSocket&) = delete;
+    AtSocket& operator=(const AtSocket&) = delete;
+
+   private:
+    offpath_session& session_;
+  };
+  std::atomic<uint32_t> at_socket_{0};
+
   bool hangs_up();
   void listen_for_life();
   offpath::base::Silence::Verdict judge(offpath::base::Silence& silence, uint64_t now_ns, bool answered);

@@ -47,14 +47,25 @@ std::unique_ptr<Successor> Successor::make(offpath_session& lost) {
 }
 
 Successor::~Successor() {
+  std::thread ends;
   {
     std::lock_guard lock(lost_.mutex);
     stopping_ = true;
     changed_.notify_all();
     if (next_ != nullptr) next_->wake_sleepers();
+    ends.swap(thread_);
   }
-  if (thread_.joinable()) thread_.join();
+  if (ends.joinable()) ends.join();
   offpath_session_detach(next_);
+}
+
+void Successor::join() {
+  std::thread ends;
+  {
+    std::lock_guard lock(lost_.mutex);
+    if (over_) ends.swap(thread_);
+  }
+  if (ends.joinable()) ends.join();
 }
 
 void Successor::add(offpath_op& op) {
@@ -116,13 +127,16 @@ void Successor::run() {
   for (bool handed_on = false; attached && !stopping_;) {
     if (!lost_.lost) leave_old(lock);
     if (lost_.lost && !std::exchange(handed_on, true)) lost_.hand_on();
+    if (lost_.lost && may_leave_ && !has_shrunk_ && lost_.is_empty()) shrink(lock);
     ready_ = true;  // only now, so that those that are handed on are submitted in their order
     submit_all();
     changed_.notify_all();
     const uint32_t seen = offpath_session_events(next_);
     lost_.wake_sleepers();  // of what has ended before
+    if (is_over()) break;
     sleep(lock, seen);
   }
+  over_ = true;
   changed_.notify_all();
 }
 
@@ -132,7 +146,8 @@ void Successor::sleep(std::unique_lock<std::mutex>& lock, uint32_t seen) {
   if (under_way_.empty()) {
     const bool soon = may_leave_ && looks_ < kLooks;
     if (soon) ++looks_;
-    lost_.lost ? changed_.wait(lock) : static_cast<void>(changed_.wait_for(lock, soon ? kLook : kSeldom));
+    const bool waits = lost_.lost && (has_shrunk_ || !may_leave_);
+    waits ? changed_.wait(lock) : static_cast<void>(changed_.wait_for(lock, soon ? kLook : kSeldom));
     return;
   }
   const bool looks_back = !lost_.lost || !waiting_.empty();
@@ -156,6 +171,18 @@ void Successor::leave_old(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
+// Jobs may be restarted often.
+void Successor::shrink(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  if (lost_.made_by != nullptr) lost_.made_by->join();
+  lock.lock();
+  lost_.shrink();
+  has_shrunk_ = true;
+}
+
+// Who owns such a session makes nothing there any more, so no function, either.
+bool Successor::is_over() const { return has_shrunk_ && lost_.functions.empty() && under_way_.empty(); }
+
 // Where the service only leaves, and there is no other one: all stays there.
 bool Successor::attach_after_loss(std::unique_lock<std::mutex>& lock) {
   if (lost_.lost) return false;
@@ -173,6 +200,7 @@ bool Successor::attach(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (!attached) return false;
   next_ = next;
+  next->made_by = this;
   next->timing.store(lost_.timing);
   return know_functions(lock);
 }

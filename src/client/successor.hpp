@@ -9,7 +9,7 @@
 //
 // A task that may have begun is only begun again if that is harmless: not where it may be begun once only, or changes memory.
 //
-// Threads: its own, which also lets those who wait in the lost session know what ends in the next one. Calls are made with the
+// Threads: its own, which ends once nothing of the session is there, if that has no function that tasks could run. It also lets those who wait in the lost session know what ends in the next one. Calls are made with the
 // lost session's mutex held; it is taken before the next one's.
 #pragma once
 
@@ -50,6 +50,8 @@ class Successor {
   // All functions of the session, where there is a next one. With the mutex, which is let go meanwhile. Whether they are known there.
   bool know_functions(std::unique_lock<std::mutex>& lock);
   void add_function(const offpath_function* ours, offpath_function_t* theirs) { functions_[ours] = theirs; }
+  // Its thread, if that has ended, as nothing can come any more. Without the mutex.
+  void join();
 
  private:
   explicit Successor(offpath_session& lost) : lost_(lost) {}
@@ -58,6 +60,8 @@ class Successor {
   bool attach(std::unique_lock<std::mutex>& lock);
   bool attach_after_loss(std::unique_lock<std::mutex>& lock);
   void leave_old(std::unique_lock<std::mutex>& lock);
+  void shrink(std::unique_lock<std::mutex>& lock);
+  bool is_over() const;
   void sleep(std::unique_lock<std::mutex>& lock, uint32_t seen);
   void submit_all();
   offpath_status_t submit(offpath_op& op);
@@ -65,9 +69,11 @@ class Successor {
   offpath_session& lost_;
   std::condition_variable changed_;
   bool ready_ = false, failed_ = false, stopping_ = false;
-  bool refused_ = false;    // there is none as long as its service lives
-  bool may_leave_ = false;  // nothing is made in the session any more, but by who stays
-  int looks_ = 0;           // since then whether it can
+  bool refused_ = false;     // there is none as long as its service lives
+  bool may_leave_ = false;   // nothing is made in the session any more, but by who stays
+  int looks_ = 0;            // since then whether it can
+  bool has_shrunk_ = false;  // the session
+  bool over_ = false;        // the thread has ended, or is about to
   offpath_session_t* next_ = nullptr;
   std::map<const offpath_function*, offpath_function_t*> functions_;
   std::vector<offpath_op*> waiting_;

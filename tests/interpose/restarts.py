@@ -122,13 +122,13 @@ def restarted_refused(s):
     check(not other.err and all("loss" not in line for line in lines), str(other))
 
 
-def restarted_in_steps(s, story, ranks, act, **changes):
-    """Of restart_steps: what `act` does at each of its two moments is not noticed, and nobody waits for long."""
+def restarted_in_steps(s, story, ranks, act, moments=2, **changes):
+    """Of restart_steps: what `act` does at each of its moments is not noticed, and nobody waits for long."""
     stats = f"{s.folder}/stats.json"
     changes = {**FORCED, "OFFPATH_STATS_FILE": stats, **changes}
     process = s.launch([s.program("restart_steps"), s.folder, story], ranks, changes, s.library)
     try:
-        for moment in range(2):
+        for moment in range(moments):
             wait_for(f"{s.folder}/ready-{moment}")
             act(moment)
             open(f"{s.folder}/go-{moment}", "w").close()
@@ -179,6 +179,40 @@ def restarted_making(s):
     # What was freed is not what it was, at once.
     changes = {"MALLOC_PERTURB_": "165", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
     restarted_in_steps(s, "persistent", 2, act, **changes)
+
+
+def held_by_ranks(s):
+    """By process of restart_steps: descriptors, threads, and bytes of sessions that are mapped."""
+    held = {}
+    for rank in s.pids("restart_steps"):
+        mapped = 0
+        with open(f"/proc/{rank}/maps") as file:
+            for line in file:
+                if "memfd:offpath-session" in line:
+                    begin, end = line.split()[0].split("-")
+                    mapped += int(end, 16) - int(begin, 16)
+        held[rank] = len(os.listdir(f"/proc/{rank}/fd")), len(os.listdir(f"/proc/{rank}/task")), mapped
+    return held
+
+
+def restarted_often(s):
+    """What is left of a session does not grow with the number of restarts: of nothing that a process has few of."""
+    first = {}
+
+    def is_as_at_first():
+        now = held_by_ranks(s)
+        same = now.keys() == first.keys() and all(now[rank][:2] == first[rank][:2] for rank in first)
+        return same and all(now[rank][2] <= first[rank][2] + (4 << 20) for rank in first)
+
+    def act(moment):
+        if moment == 0:
+            first.update(held_by_ranks(s))
+            check(len(first) == 2, str(first))
+        after = restart(s)
+        wait_until(lambda: s.service_pids() == [after], "the one before has ended")
+        wait_until(is_as_at_first, f"restart {moment}: {held_by_ranks(s)}, where {first} was", 20)
+
+    restarted_in_steps(s, "often", 2, act, 8)
 
 
 def killed_around(s, seeds, of_the_old, **changes):
@@ -236,5 +270,6 @@ def restarted_random(s):
         wait_until(lambda: not s.service_pids(), "the services end")
 
 
-CASES = (restarted, restarted_twice, restarted_unused, restarted_making, restarted_random, restarted_messages, restarted_ends,
+CASES = (restarted, restarted_twice, restarted_unused, restarted_making, restarted_often,
+         restarted_random, restarted_messages, restarted_ends,
          restarted_refused, restarted_old_killed, restarted_new_killed, restarted_killed_long)

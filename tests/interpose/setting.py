@@ -160,7 +160,11 @@ class Setting:
         return self.run([self.program(name), *arguments], ranks, self.library, **{**FORCED, **changes})
 
     def service_pids(self, folder=None):
-        """The services of this test, known by its own runtime folder, or another one, in their environment."""
+        """The services of this test."""
+        return self.pids("offpathd", folder)
+
+    def pids(self, name, folder=None):
+        """Processes of that name, known by this test's runtime folder, or another one, in their environment."""
         found = []
         for path in glob.glob("/proc/[0-9]*/environ"):
             with contextlib.suppress(OSError):
@@ -169,7 +173,7 @@ class Setting:
                         continue
                 pid = path.split("/")[2]
                 with open(f"/proc/{pid}/comm") as file:
-                    if file.read().strip() == "offpathd":
+                    if file.read().strip() == name:
                         found.append(int(pid))
         return found
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { OFTEN = 8 };
+
 static const char* folder;
 static int rank, wrong;
 static double longest;
@@ -107,10 +109,25 @@ static void persistent(void) {
   exchange(MPI_COMM_WORLD, 3);
 }
 
+/* The service is replaced again and again, while all go on. */
+static void often(void) {
+  int go;
+  exchange(MPI_COMM_WORLD, 3);
+  for (int moment = 0; moment < OFTEN; ++moment) {
+    if (rank == 0) tell(moment);
+    do {
+      exchange(MPI_COMM_WORLD, 10);
+      usleep(1000);
+      go = may_go(moment);
+      MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    } while (!go);
+  }
+}
+
 static const struct {
   const char* name;
   void (*run)(void);
-} stories[] = {{"twice", twice}, {"unused", unused}, {"persistent", persistent}};
+} stories[] = {{"twice", twice}, {"unused", unused}, {"persistent", persistent}, {"often", often}};
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
