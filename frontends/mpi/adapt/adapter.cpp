@@ -23,13 +23,11 @@ policy::Why why_of(const policy::Choice& tabled) {
 
 Adapter::Key::Key(policy::Path home, policy::Why why) : adaptation(home, why, job.ledger()) {}
 
-Adapter::Adapter(int rank, uint32_t nodes, CommCell comm, const std::atomic<bool>& broken, MPI_Comm council,
-                 Preference preference)
+Adapter::Adapter(int rank, uint32_t nodes, CommCell comm, const std::atomic<bool>& broken, Preference preference)
     : rank_(rank),
       nodes_(nodes),
       comm_(std::move(comm)),
       broken_(broken),
-      council_(council),
       stated_(preference),
       is_stated_(preference != Preference::automatic) {}
 

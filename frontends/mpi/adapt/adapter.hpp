@@ -43,14 +43,14 @@ struct Ask {
 
 class Adapter {
  public:
-  // `council`: the communicator of the agreements, owned; MPI_COMM_NULL: nothing is adapted.
   // `broken`: the lane has lost a service; it must stay.
-  Adapter(int rank, uint32_t nodes, CommCell comm, const std::atomic<bool>& broken, MPI_Comm council,
-          Preference preference);
+  Adapter(int rank, uint32_t nodes, CommCell comm, const std::atomic<bool>& broken, Preference preference);
   ~Adapter();
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
 
+  // The communicator of the agreements, owned; without one nothing is adapted. Before its first call.
+  void sit(MPI_Comm council) { council_ = council; }
   // The call that is being posted.
   Ask ask(policy::Collective collective, uint64_t bytes) const;
   // Its path may change: it goes to decide() in its turn, and natively on the council. The same on all ranks.
@@ -96,7 +96,7 @@ class Adapter {
   uint32_t nodes_;
   CommCell comm_;
   const std::atomic<bool>& broken_;
-  MPI_Comm council_;
+  MPI_Comm council_ = MPI_COMM_NULL;
   std::atomic<Preference> stated_;  // asked for every call and block: without the lock
   std::atomic<bool> is_stated_;
   std::mutex mutex_;

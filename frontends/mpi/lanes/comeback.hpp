@@ -31,6 +31,8 @@ class Comeback {
 
   // `loss`: of the lane, from 0.
   Comeback(const Seat& seat, uint64_t loss) : seat_(seat), tag_(loss_tag(loss, 1)) {}
+  // Where words are said, if it was not known. Before all else.
+  void sit(MPI_Comm comm) { seat_.comm = comm; }
 
   // Receives what has arrived. May throw bad_alloc.
   void listen();

@@ -39,6 +39,8 @@ class Cut {
 
   // `loss`: of the lane, from 0.
   Cut(const Seat& seat, uint64_t loss) : seat_(seat), tag_(loss_tag(loss, 0)) {}
+  // Where words are said, if it was not known. Before all else.
+  void sit(MPI_Comm comm) { seat_.comm = comm; }
 
   // Receives what has arrived. Returns true if any word was heard so far. May throw bad_alloc.
   bool listen();

@@ -20,16 +20,21 @@ constexpr uint32_t kRoundsPerLook = 16;
 
 }  // namespace
 
-Lane::Lane(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Preference preference)
+Lane::Lane(CommCell comm, Assembly parts, uint32_t nodes, Preference preference)
     : comm_(std::move(comm)),
-      shadow_(parts.shadow),
       service_(std::move(parts.service)),
       rank_(parts.rank),
       size_(parts.size),
       nodes_(nodes),
       neighborhood_(std::move(parts.neighborhood)),
       turn_(std::make_unique<Turn>(Seat{shadow_, rank_, size_}, turns_)),
-      adapter_(std::make_unique<Adapter>(rank_, nodes_, comm_, broken_, council, preference)) {}
+      adapter_(std::make_unique<Adapter>(rank_, nodes_, comm_, broken_, preference)) {}
+
+void Lane::begin(MPI_Comm shadow, MPI_Comm council) {
+  shadow_ = shadow;
+  turn_->sit(shadow);
+  adapter_->sit(council);
+}
 
 Lane::~Lane() {
   stop_turning();

@@ -36,7 +36,7 @@
 namespace offpath::mpi {
 
 // What a lane consists of: the service's part, and a communicator of the same ranks for what goes natively behind the
-// application's back.
+// application's back, once they have agreed on that.
 struct Assembly {
   MPI_Comm shadow = MPI_COMM_NULL;  // returns errors
   std::unique_ptr<ServiceTeam> service;
@@ -51,12 +51,14 @@ class Lane {
   // Where a new operation goes: to add(), or natively to the shadow communicator.
   enum class Route : uint8_t { lane, shadow, error };
 
-  // Takes the communicators. May throw bad_alloc: then it has not.
-  Lane(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Preference preference);
+  // `parts` without a shadow. May throw bad_alloc.
+  Lane(CommCell comm, Assembly parts, uint32_t nodes, Preference preference);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
+  // Takes its communicators. Before its first operation.
+  void begin(MPI_Comm shadow, MPI_Comm council);
   // Constant; any thread.
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -147,7 +149,7 @@ class Lane {
   void fail_lost(PostedCall& operation, Failure failure);
 
   CommCell comm_;
-  MPI_Comm shadow_;
+  MPI_Comm shadow_ = MPI_COMM_NULL;
   std::unique_ptr<ServiceTeam> service_;
   int rank_;
   int size_;
@@ -160,6 +162,10 @@ class Lane {
   // All that is said on the way to the next team; the next turn may come.
   struct Turn {
     Turn(const Seat& seat, uint64_t number) : cut(seat, number), comeback(seat, number) {}
+    void sit(MPI_Comm comm) {
+      cut.sit(comm);
+      comeback.sit(comm);
+    }
     bool begun() const { return ready > 0 || comeback.begun(); }
     Cut cut;
     Comeback comeback;
@@ -190,7 +196,7 @@ class Lane {
   bool may_issue_ = true;  // during a round: nothing before this operation holds it up
   bool departing_ = false;
   MPI_Request departure_ = MPI_REQUEST_NULL;  // a barrier on the shadow
-  std::unique_ptr<Adapter> adapter_;          // the last one that is made, as it takes the council
+  std::unique_ptr<Adapter> adapter_;
 };
 
 using Lanes = std::list<std::unique_ptr<Lane>>;

@@ -148,29 +148,6 @@ MPI_Comm make_shadow(MPI_Comm comm, MPI_Group group, const Neighborhood* neighbo
   return shadow;
 }
 
-class Group {
- public:
-  // MPICH 5 puts ranks that a Cartesian communicator has left out into its group, behind the others.
-  explicit Group(MPI_Comm comm) {
-    int members = 0, size = 0;
-    native.Comm_group(comm, &group_);
-    if (native.Comm_size(comm, &members) != MPI_SUCCESS || native.Group_size(group_, &size) != MPI_SUCCESS) return;
-    if (members == size) return;
-    std::vector<int> first(static_cast<size_t>(members));
-    std::iota(first.begin(), first.end(), 0);
-    MPI_Group whole = std::exchange(group_, MPI_GROUP_NULL);
-    native.Group_incl(whole, members, first.data(), &group_);
-    native.Group_free(&whole);
-  }
-  ~Group() { native.Group_free(&group_); }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
-  MPI_Group get() const { return group_; }
-
- private:
-  MPI_Group group_ = MPI_GROUP_NULL;
-};
-
 // The communicator of agreements (adapt/adapter.hpp); MPI_COMM_NULL: it failed. Collective.
 MPI_Comm make_council(MPI_Comm shadow) {
   MPI_Group group = MPI_GROUP_NULL;
@@ -180,7 +157,72 @@ MPI_Comm make_council(MPI_Comm shadow) {
   return council;
 }
 
+// Where the members are, now that one is not where it was. False: not on all ranks. Collective.
+bool find_members(MPI_Comm shadow, const char* what, ServiceTeam* service) {
+  bool found = false;
+  client::Stay stay(service->session());
+  std::vector<Place> places;
+  if (!gather_places(shadow, what, &stay, &places)) return false;
+  try {
+    service->move(directory_of(places), std::move(stay));
+    found = true;
+  } catch (const std::exception& problem) {
+    say_cannot(what, problem);
+  }
+  return all_agree(shadow, found);
+}
+
+// What needs memory, or may fail otherwise, and nobody else: what follows on the agreement does not. False: it failed.
+bool prepare(MPI_Comm comm, const char* what, std::optional<Group>* group, Assembly* parts) {
+  native.Comm_rank(comm, &parts->rank);
+  native.Comm_size(comm, &parts->size);
+  try {
+    offloader.retire();
+    const client::Stay stay = find_session(what);
+    if (stay.session() == nullptr || !has_room(parts->rank)) return false;
+    group->emplace(comm);
+    parts->neighborhood = Neighborhood::read(comm);
+    parts->service = std::make_unique<ServiceTeam>(ServiceTeam::Id{}, parts->rank, world_ranks(comm, parts->size),
+                                                   attach::Directory(), stay.session());
+    return true;
+  } catch (const std::exception& problem) {
+    return say_cannot(what, problem);
+  }
+}
+
+// The shadow of a team that all ranks agree on, whose name and members `service` gets. MPI_COMM_NULL, on all ranks: one of them is not
+// `able`, or it failed. Who is able has the rest. Collective over `comm`.
+MPI_Comm make_team(MPI_Comm comm, const char* what, bool able, const std::optional<Group>& group,
+                   const Neighborhood* neighborhood, ServiceTeam* service) {
+  int rank = 0;
+  native.Comm_rank(comm, &rank);
+  const auto agreed = agree(comm, rank, able);
+  if (!agreed) return MPI_COMM_NULL;
+  // A context id is found by all ranks together, so all have it or none.
+  MPI_Comm shadow = make_shadow(comm, group->get(), neighborhood);
+  if (shadow == MPI_COMM_NULL) return MPI_COMM_NULL;
+  service->name(agreed->id);
+  if (agreed->has_gone_on && !find_members(shadow, what, service)) native.Comm_free(&shadow);
+  return shadow;
+}
+
 }  // namespace
+
+Group::Group(MPI_Comm comm) {
+  int members = 0, size = 0;
+  native.Comm_group(comm, &group_);
+  if (native.Comm_size(comm, &members) != MPI_SUCCESS || native.Group_size(group_, &size) != MPI_SUCCESS) return;
+  if (members == size) return;
+  std::vector<int> first(static_cast<size_t>(members));
+  std::iota(first.begin(), first.end(), 0);
+  MPI_Group whole = std::exchange(group_, MPI_GROUP_NULL);
+  native.Group_incl(whole, members, first.data(), &group_);
+  native.Group_free(&whole);
+}
+
+Group::~Group() {
+  if (group_ != MPI_GROUP_NULL) native.Group_free(&group_);
+}
 
 bool say_cannot(const char* what, const std::exception& problem) {
   say(job.settings(), LogLevel::warn, "%s stays native on all its ranks, as rank %d could not make its part: %s", what,
@@ -192,36 +234,10 @@ std::optional<Assembly> assemble(MPI_Comm comm, const char* what, bool able) {
   const Meeting inside;
   const ErrorsReturn errors_return(comm);
   Assembly made;
-  native.Comm_rank(comm, &made.rank);
-  native.Comm_size(comm, &made.size);
-  client::Stay stay;
   std::optional<Group> group;
-  std::vector<int> members;
-  try {
-    offloader.retire();
-    stay = find_session(what);
-    group.emplace(comm);
-    members = world_ranks(comm, made.size);
-    made.neighborhood = Neighborhood::read(comm);
-  } catch (const std::exception& problem) {
-    able = say_cannot(what, problem);
-  }
-  const auto agreed = agree(comm, made.rank, able && stay.session() != nullptr && has_room(made.rank));
-  if (!agreed) return std::nullopt;
-  // A context id is found by all ranks together, so all have it or none.
-  made.shadow = make_shadow(comm, group->get(), made.neighborhood.get());
+  able = prepare(comm, what, &group, &made) && able;
+  made.shadow = make_team(comm, what, able, group, made.neighborhood.get(), made.service.get());
   if (made.shadow == MPI_COMM_NULL) return std::nullopt;
-  std::vector<Place> places;
-  if (agreed->has_gone_on && !gather_places(made.shadow, what, &stay, &places)) {
-    native.Comm_free(&made.shadow);
-    return std::nullopt;
-  }
-  try {
-    made.service =
-        std::make_unique<ServiceTeam>(agreed->id, made.rank, std::move(members), directory_of(places), stay.session());
-  } catch (const std::exception& problem) {
-    say_cannot(what, problem);  // the others hear of it when they ask whether all have it
-  }
   return made;
 }
 
@@ -233,17 +249,16 @@ bool all_have(MPI_Comm comm, bool own) {
 
 NewLane::NewLane(MPI_Comm comm, const char* what, CommCell cell, bool able, Preference preference,
                  const std::string& compress)
-    : comm_(comm) {
-  std::optional<Assembly> made = assemble(comm, what, able);
-  if (!made) return;
+    : comm_(comm), what_(what) {
   const Meeting inside;
-  shadow_ = made->shadow;
-  if (job.adapts()) council_ = make_council(shadow_);
-  if (made->service == nullptr || (job.adapts() && council_ == MPI_COMM_NULL)) return;
+  const ErrorsReturn errors_return(comm);
+  Assembly parts;
+  if (!able || !prepare(comm, what, &group_, &parts)) return;
+  service_ = parts.service.get();
   try {
-    made->service->compress(compress);
+    service_->compress(compress);
     lane_.emplace_back();
-    lane_.back() = std::make_unique<Lane>(std::move(cell), std::move(*made), count_nodes(comm), council_, preference);
+    lane_.back() = std::make_unique<Lane>(std::move(cell), std::move(parts), count_nodes(comm), preference);
   } catch (const std::exception& problem) {
     lane_.clear();
     say_cannot(what, problem);
@@ -252,14 +267,27 @@ NewLane::NewLane(MPI_Comm comm, const char* what, CommCell cell, bool able, Pref
 
 NewLane::~NewLane() {
   const Inside inside;
-  if (get() == nullptr && council_ != MPI_COMM_NULL) native.Comm_free(&council_);
-  if (get() == nullptr && shadow_ != MPI_COMM_NULL) native.Comm_free(&shadow_);
-  lane_.clear();  // it has them
+  lane_.clear();
+  group_.reset();
 }
 
 bool NewLane::agree(bool able) {
-  if (shadow_ == MPI_COMM_NULL || !all_have(comm_, able && get() != nullptr)) return false;
-  council_ = shadow_ = MPI_COMM_NULL;
+  const Meeting inside;
+  const ErrorsReturn errors_return(comm_);
+  Lane* const lane = get();
+  const Neighborhood* const neighborhood = lane == nullptr ? nullptr : lane->neighborhood();
+  MPI_Comm shadow = make_team(comm_, what_, able && lane != nullptr, group_, neighborhood, service_);
+  if (shadow == MPI_COMM_NULL) return false;
+  MPI_Comm council = MPI_COMM_NULL;
+  if (job.adapts()) {
+    council = make_council(shadow);
+    if (!all_agree(shadow, council != MPI_COMM_NULL)) {
+      if (council != MPI_COMM_NULL) native.Comm_free(&council);
+      native.Comm_free(&shadow);
+      return false;
+    }
+  }
+  lane->begin(shadow, council);
   offloader.add_lane(lane_);
   return true;
 }

@@ -24,6 +24,12 @@ ServiceTeam::~ServiceTeam() {
   count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
+void ServiceTeam::move(attach::Directory directory, client::Stay stay) {
+  directory_ = std::move(directory);
+  is_split_ = !directory_.is_whole();
+  stay_ = std::move(stay);
+}
+
 void ServiceTeam::count_up(Id& id) {
   for (uint8_t& digit : id) {
     if (++digit != 0) return;

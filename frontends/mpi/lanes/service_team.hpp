@@ -25,7 +25,8 @@ class ServiceTeam {
   using Id = std::array<uint8_t, OFFPATH_TEAM_ID_BYTES>;
 
   // `members`: ranks in MPI_COMM_WORLD, the same on all; `rank`: which of them this is. `directory`: theirs; empty: as at
-  // the beginning. `session`: this rank's, which is in it, and stays at its service as long as this needs it.
+  // the beginning. `session`: this rank's, which is in it, and stays at its service as long as this needs it. What all have to agree
+  // on may be said later, before anything is asked: name(), move().
   ServiceTeam(const Id& id, int rank, std::vector<int> members, attach::Directory directory,
               offpath_session_t* session);
   ~ServiceTeam();
@@ -34,6 +35,8 @@ class ServiceTeam {
 
   // Of the team that takes the place of that one.
   static void count_up(Id& id);
+  void name(const Id& id) { id_ = id; }
+  void move(attach::Directory directory, client::Stay stay);
   // How many there are. Any thread.
   static size_t count() { return count_.load(std::memory_order_relaxed); }
 

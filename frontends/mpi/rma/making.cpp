@@ -67,11 +67,9 @@ std::shared_ptr<OffloadedWindow> make_window(MPI_Win win, Assembly team, const P
                                              const std::string& compress) {
   MPI_Comm shadow = team.shadow;
   const Exposed own{part.bytes, part.unit_bytes};
-  bool made = team.service != nullptr;
+  bool made = true;
   if (!part.dynamic) {
-    made =
-        native.Allgather(&own, sizeof(own), MPI_BYTE, exposed.data(), sizeof(own), MPI_BYTE, shadow) == MPI_SUCCESS &&
-        made;
+    made = native.Allgather(&own, sizeof(own), MPI_BYTE, exposed.data(), sizeof(own), MPI_BYTE, shadow) == MPI_SUCCESS;
   }
   std::shared_ptr<OffloadedWindow> window;
   try {
