@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +166,75 @@ def test_exceptions_come_back(session):  # noqa: F811
     with pytest.raises(TypeError):  # axpy takes a third one
         session.task(functions.axpy, inputs=[np.zeros(3)], inouts=[stays]).wait()
     assert (stays == 1).all()
+
+
+@pytest.mark.parametrize("text", ["\u9519" * 10000, "\udcff", "\udcff" * 10000], ids=["long", "half a letter", "both"])
+def test_what_an_exception_says_may_be_anything(session, text):  # noqa: F811
+    with pytest.raises((ValueError, RuntimeError), match="ValueError|\udcff") as caught:
+        session.task(functions.says, text).wait()
+    assert "ValueError: " in str(caught.value.__cause__)
+    before = session.task(functions.process).wait()
+    with pytest.raises(functions.SilentError):
+        session.task(functions.silent).wait()
+    assert session.task(functions.process).wait() == before, "the interpreter was ended"
+
+
+def test_all_threads_that_wait_have_the_result(session):  # noqa: F811
+    task, found = session.task(functions.awkward, os.getpid(), False), []
+    threads = [threading.Thread(target=lambda: found.append(task.wait())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [type(one) for one in found] == [functions.Awkward] * 4
+
+
+def test_a_result_that_cannot_be_read_here_is_an_error_each_time(session):  # noqa: F811
+    for task, words in (
+        (session.task(functions.awkward, os.getpid(), True), "there is no result .*ImportError: it is not here"),
+        (session.task(functions.raises_awkward, os.getpid()), "AwkwardError"),
+    ):
+        for _ in range(2):
+            with pytest.raises(offpath.TaskError, match=words):
+                task.wait()
+        assert task.done
+
+
+def test_a_process_may_attach_anew(environment):  # noqa: F811
+    """Its shared memory is another one then, under the same name for those who look from outside."""
+    token = secrets.token_bytes(32)
+    with offpath.attach(token, node_only=True):  # the service, and with it the interpreter, stays
+        for again in range(3):
+            with offpath.attach(token, node_only=True) as session:
+                x, y = session.empty(100), session.empty(100)
+                x[:] = again
+                assert session.task(functions.axpy, 2.0, inputs=[x], inouts=[y]).wait() == 200 * again
+                assert (y == 2 * again).all()
+                del x, y
+
+
+def test_modules_are_found_as_the_program_finds_them(session, tmp_path, monkeypatch):  # noqa: F811
+    """The first one of a name counts, also where the executor knows another folder that has one."""
+    text = "def which():\n    return {!r}\n"
+    for folder in ("early", "late"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "found_twice.py").write_text(text.format(folder))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'late'}:{ROOT / 'python'}")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "early"), *sys.path, str(tmp_path / "late")])
+    import found_twice
+
+    with offpath.attach(secrets.token_bytes(32), node_only=True) as other:
+        assert other.task(found_twice.which).wait() == "early" == found_twice.which()
+
+
+def test_a_task_comes_after_a_file_that_was_short(session, tmp_path):  # noqa: F811
+    saving = session.save(tmp_path / "empty.npy", np.zeros(0))
+    team = team_of(session)
+    assert session.task(functions.returns, 1, after=[saving]).wait() == b"x"
+    team.after(saving)
+    team.barrier()
+    with pytest.raises(offpath.ArgumentError, match="more than 32 bits"):
+        session.task(functions.process, priority=1 << 31)
 
 
 def test_crashes_limits_and_cancelling(session):  # noqa: F811

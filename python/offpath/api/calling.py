@@ -75,12 +75,20 @@ def argument_for(
     places.append(Place(sharing.offset_of(report.buffer), "B", (REPORT_BYTES,), True))
     text, is_code = pickled(function)
     call = Call(
-        sharing.file, tuple(sys.path), text, _dumps((tuple(arguments), dict(options)), "an argument"), tuple(places),
+        sharing.file, _folders(), text, _dumps((tuple(arguments), dict(options)), "an argument"), tuple(places),
         version() if is_code else "",
     )  # fmt: skip
     words = b"".join(os.fsencode(word) + b"\0" for word in _command())
     mapped = bytes(place.at is not None for place in places)
     return len(words).to_bytes(4, sys.byteorder) + words + mapped + pickle.dumps(call, protocol=4)
+
+
+def _folders() -> tuple[str, ...]:
+    """Where this program finds modules; the executor's own folder is another one."""
+    try:
+        return tuple(os.path.abspath(folder) for folder in map(os.fspath, sys.path))
+    except FileNotFoundError:  # the program's folder is gone
+        return tuple(folder for folder in map(os.fspath, sys.path) if os.path.isabs(folder))
 
 
 def pickled(function: Callable[..., Any]) -> tuple[bytes, bool]:

@@ -77,12 +77,24 @@ def unpack(report: bytes) -> Ending | None:
 
 def failed(error: BaseException) -> Ending:
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return Ending(error=error.with_traceback(None), text=text[-8000:])
+    return Ending(error=error.with_traceback(None), text=_last(text, 8000))
+
+
+def in_words(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # the program's own, when it is asked what it says
+        return type(error).__name__
+
+
+def _last(text: str, most_bytes: int) -> str:
+    return text.encode(errors="replace")[-most_bytes:].decode(errors="ignore")
 
 
 def _in_words(ending: Ending) -> Ending:
     if ending.error is not None:
-        return Ending(error=RuntimeError(f"{type(ending.error).__name__}: {ending.error}"[:2000]), text=ending.text)
+        said = in_words(ending.error)[:2000].encode(errors="replace")[:2000].decode(errors="ignore")
+        return Ending(error=RuntimeError(said), text=ending.text)
     return Ending(
         error=ValueError(
             f"a task returned {type(ending.value).__name__} (it cannot be pickled, or is longer than "

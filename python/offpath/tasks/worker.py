@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from offpath.tasks.letters import Call, Ending, Place, failed, pack, version
+from offpath.tasks.letters import Call, Ending, Place, failed, in_words, pack, version
 
 _SOCKET, _BOARD = 3, 4
 _SENT, _ON_BOARD = 1, 2
@@ -47,7 +47,7 @@ class Memory:
     """Stretches of programs' shared memory, and the executor's board."""
 
     def __init__(self) -> None:
-        self._mapped: dict[tuple[str, int, int], mmap.mmap] = {}
+        self._mapped: dict[tuple[int, int, int, int], mmap.mmap] = {}
         self._board: memoryview | None = None
 
     def on_board(self, at: int, count: int) -> memoryview:
@@ -57,13 +57,14 @@ class Memory:
 
     def view(self, file: str, at: int, count: int) -> memoryview:
         first = at // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
-        key = (file, first, at + count - first)
+        known = os.stat(file)  # its name (process, number) is that of another one once the process has attached anew
+        key = (known.st_dev, known.st_ino, first, at + count - first)
         if key not in self._mapped:
             if len(self._mapped) >= _KEPT:
                 self._mapped.clear()  # what is still used stays
             descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
             try:
-                self._mapped[key] = mmap.mmap(descriptor, key[2], offset=first)
+                self._mapped[key] = mmap.mmap(descriptor, key[3], offset=first)
             finally:
                 os.close(descriptor)
         return memoryview(self._mapped[key])[at - first : at - first + count]
@@ -74,6 +75,8 @@ class Worker:
         self._line = line
         self._memory = Memory()
         self._functions: dict[bytes, Callable[..., Any]] = {}
+        self._own_path = [folder for folder in sys.path if folder]  # the executor's folder is nobody's
+        self._path: tuple[str, ...] = ()
 
     def run_one(self) -> None:
         ranges_count, _, wanted_bytes = struct.unpack("=IIQ", self._line.exactly(16))
@@ -90,7 +93,7 @@ class Worker:
         except BaseException as error:  # also SystemExit: the next task wants an interpreter
             ending = failed(error)
         report, ending = pack(ending)
-        last = f"{type(ending.error).__name__}: {ending.error}"[:250].encode() if ending.error is not None else b""
+        last = in_words(ending.error).encode(errors="replace")[:250] if ending.error is not None else b""
         ranges[-1][: len(report)] = report
         self._line.say(struct.pack("=iI", 1 if ending.error is not None else 0, len(last)) + last)
         sent_back = (
@@ -98,13 +101,21 @@ class Worker:
         )
         self._line.say(*sent_back)
 
+    def _find_as(self, path: tuple[str, ...]) -> None:
+        """Modules are found where the program finds them, in its order, unless its Python is another one."""
+        if path == self._path:
+            return
+        self._path = path
+        if os.path.dirname(os.__file__) in path:
+            sys.path[:] = [*path, *(folder for folder in self._own_path if folder not in path)]
+        else:
+            sys.path[:] = [*self._own_path, *(folder for folder in path if folder not in self._own_path)]
+
     def _sent(self, count: int, access: int) -> memoryview:
         return memoryview(self._line.exactly(count) if access & _READS else bytearray(count))
 
     def _call(self, call: Call, ranges: list[memoryview]) -> Any:
-        for folder in call.path:
-            if folder not in sys.path:
-                sys.path.append(folder)
+        self._find_as(call.path)
         function = self._functions.get(call.function)
         if function is None:
             if len(self._functions) >= _KEPT:

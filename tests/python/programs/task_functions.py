@@ -83,3 +83,47 @@ def notes(x, y, file, count):
     with open(file, "a") as into:
         into.write(f"{count} {float(x.sum())}\n")
     return b"x" * count
+
+
+class Awkward:
+    """Read by the process that is named it takes a while, or fails."""
+
+    def __init__(self, process, fails):
+        self.of = process, fails
+
+    def __reduce__(self):
+        return _read, self.of
+
+
+class AwkwardError(Exception):
+    def __reduce__(self):
+        return _read, self.args
+
+
+def _read(process, fails):
+    if os.getpid() == process and fails:
+        raise ImportError("it is not here")
+    if os.getpid() == process:
+        time.sleep(0.3)
+    return Awkward(process, fails)
+
+
+def awkward(process, fails):
+    return Awkward(process, fails)
+
+
+def raises_awkward(process):
+    raise AwkwardError(process, True)
+
+
+def says(text):
+    raise ValueError(text)
+
+
+class SilentError(Exception):
+    def __str__(self):
+        raise RuntimeError("nothing to say")
+
+
+def silent():
+    raise SilentError
