@@ -212,6 +212,9 @@ def test_a_closed_team_and_window(session):
         (lambda session: team_of(session, 2).allgather(np.ones(3), np.ones(3)), "2 times the send buffer's 24"),
         (lambda session: team_of(session, 2).reduce_scatter(np.ones(3), np.ones(1), [1, 1]), "counts"),
         (lambda session: team_of(session, 2).allgatherv(np.ones(3), [2, 2]), "own part"),
+        (lambda session: team_of(session).reduce_scatter(np.ones(3), np.ones(3, "i8")), "elements"),
+        (lambda session: team_of(session, 2).reduce_scatter(np.ones(3), counts=[4, -1]), "counts"),
+        (lambda session: team_of(session, 2).alltoall(np.ones(3, "f4")), "no 2 equal parts"),
         (lambda session: team_of(session, 2).exchange({2: b""}, {}), "no member 2"),
         (lambda session: team_of(session, 2).sub([0, 0]), "different members"),
         (lambda session: team_of(session).scatter(None, np.ones(1)), "sends nothing"),
@@ -221,6 +224,29 @@ def test_a_closed_team_and_window(session):
 def test_wrong_arguments(make, words, session):
     with pytest.raises(offpath.ArgumentError, match=words):
         make(session)
+
+
+@pytest.mark.parametrize(
+    "post, words",
+    [
+        (lambda window: window.fetch(np.ones(1), np.ones(1, "i8"), 0), "elements"),
+        (lambda window: window.compare_and_swap(np.ones(1), np.ones(1, "i8"), np.ones(1), 0), "elements"),
+        (lambda window: window.compare_and_swap(np.ones(1), np.ones(1), np.ones(1, "i8"), 0), "elements"),
+        (lambda window: window.accumulate(np.ones(1, "?"), 0), "truth values"),
+        (lambda window: window.accumulate(np.ones(1), 0, op="band"), "floating-point"),
+        (lambda window: window.put(np.ones(1), 0, 1 << 64), "behind any"),
+    ],
+)
+def test_wrong_arguments_of_windows(post, words, session):
+    memory = np.zeros(3)
+    with team_of(session).window(memory) as window, pytest.raises(offpath.ArgumentError, match=words):
+        post(window)
+    assert (memory == 0).all()
+
+
+def test_shapes_and_counts_may_be_numpys(session):
+    assert session.empty(np.int64(4)).shape == (4,) and session.empty((np.int8(100), 2)).shape == (100, 2)
+    assert team_of(session).reduce_scatter(np.ones(200), counts=np.array([200], "u1")).shape == (200,)
 
 
 def test_a_forked_child_cannot_use_it(session):

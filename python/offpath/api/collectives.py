@@ -110,6 +110,21 @@ def parts(buffer: Buffer, counts: Sequence[int], given: Sequence[int] | None, si
     return [part(buffer, begins[peer], int(counts[peer]), peer) for peer in range(size)]
 
 
+def equal_parts(buffer: Buffer, size: int) -> list[Block]:
+    """In bytes: the members' own buffers may be of other elements than the one that has all of them."""
+    share = buffer.nbytes // size
+    return [Block(peer, 0, (buffer.address + peer * share) if share else None, share, 0) for peer in range(size)]
+
+
+def same_elements(send: Buffer, recv: Buffer) -> None:
+    """What is computed of the one is written into the other."""
+    if recv.element("the receive buffer") != send.element("the send buffer"):
+        raise ArgumentError(
+            f"the buffers have elements {send.format!r} and {recv.format!r} (results are what is sent). Pass equal "
+            "ones."
+        )
+
+
 def exchanged(blocks: Mapping[int, BufferLike], size: int, writable: bool, keep: list[Any]) -> list[Block]:
     """One block for each member named."""
     out = []

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 from offpath.api.failures import ArgumentError, StateError
@@ -27,6 +28,7 @@ class Membership:
         return self.session.in_use
 
     def _member(self, rank: int) -> int:
+        rank = operator.index(rank)  # NumPy's, too
         if not 0 <= rank < self.size:
             raise ArgumentError(f"there is no member {rank} in a team of {self.size}. Name members from 0 on.")
         return rank

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from ctypes import byref, c_void_p
 from typing import TYPE_CHECKING, Any, Union
@@ -54,7 +55,7 @@ def lend(session: Attachment, shape: Shape, dtype: numpy.typing.DTypeLike) -> nu
         raise ArgumentError(
             f"dtype {kind} holds Python objects (which have no meaning in the service). Pick plain numbers."
         )
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = tuple(map(operator.index, shape)) if hasattr(shape, "__iter__") else (operator.index(shape),)
     if any(length < 0 for length in shape):
         raise ArgumentError(f"shape {shape} has a negative length. Give lengths of 0 and more.")
     flat: Any = numpy.asarray(_Lent(session, math.prod(shape) * kind.itemsize))

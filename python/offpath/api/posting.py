@@ -83,6 +83,7 @@ class Posting(Membership):
         """op of all members' elements; member i has the i-th part of the result. Without counts: equal parts."""
         source = Buffer(send, what=_SEND)
         operator, element = describing.reduction(op, source)
+        counts = None if counts is None else [int(count) for count in counts]
         if recv is None:
             recv = (
                 results.share(source, self.size) if counts is None else results.of_items(source, int(counts[self.rank]))
@@ -91,12 +92,16 @@ class Posting(Membership):
         if counts is None:
             describing.same_size(target, source, self.size)
             counts = [target.items] * self.size
-        elif sum(counts) != source.items or len(counts) != self.size or counts[self.rank] != target.items:
+        elif (
+            len(counts) != self.size or min(counts) < 0 or sum(counts) != source.items
+            or counts[self.rank] != target.items
+        ):  # fmt: skip
             raise ArgumentError(
                 f"counts {list(counts)[:8]} do not fit {source.items} elements to send and {target.items} to receive "
                 "(one count for each member, of elements). Check them."
             )
         describing.apart(source, target, allowed=True)
+        describing.same_elements(source, target)
         sizes = describing.longs([count * source.itemsize for count in counts], self.size)
         described = describing.describe(
             Kind.REDUCE_SCATTER, [describing.block(source)], [describing.block(target)], [source, target, sizes],
@@ -135,9 +140,9 @@ class Posting(Membership):
         target = Buffer(recv, writable=True, what=_RECV)
         describing.same_size(source, target)
         describing.apart(source, target, allowed=True)
-        if source.nbytes % self.size:
+        if source.items % self.size:
             raise ArgumentError(
-                f"{source.nbytes} bytes are no {self.size} equal parts (one for each member). Use alltoallv."
+                f"{source.items} elements are no {self.size} equal parts (one for each member). Use alltoallv."
             )
         place = IN_PLACE if source.nbytes and source.address == target.address else source.address
         out = c_void_p()
@@ -169,7 +174,7 @@ class Posting(Membership):
         target = Buffer(recv, writable=True, what=_RECV)
         describing.same_size(source, target, self.size)
         describing.apart(source, target)
-        recvs = describing.parts(target, [target.items // self.size] * self.size, None, self.size)
+        recvs = describing.equal_parts(target, self.size)
         return self._post("gather", describing.describe(Kind.EXCHANGE, sends, recvs, [source, target]), recv)
 
     def iscatter(self, send: BufferLike | None, recv: BufferLike, root: int = 0) -> Operation[Any]:
@@ -185,7 +190,7 @@ class Posting(Membership):
         source = Buffer(send, what=_SEND)
         describing.same_size(target, source, self.size)
         describing.apart(source, target)
-        sends = describing.parts(source, [source.items // self.size] * self.size, None, self.size)
+        sends = describing.equal_parts(source, self.size)
         return self._post("scatter", describing.describe(Kind.EXCHANGE, sends, recvs, [source, target]), recv)
 
     def iexchange(
@@ -211,11 +216,7 @@ class Posting(Membership):
             target = Buffer(recv, writable=True, what=_RECV)
             describing.same_size(source, target)
             describing.apart(source, target, allowed=True)
-            if target.element(_RECV) != element:
-                raise ArgumentError(
-                    f"the buffers have elements {source.format!r} and {target.format!r} (results are what is sent). "
-                    "Pass equal ones."
-                )
+            describing.same_elements(source, target)
             keep.append(target)
             recvs.append(describing.block(target))
         described = describing.describe(

@@ -102,7 +102,7 @@ class Team(Posting):
         if len(set(members)) != len(members) or not members:
             raise ArgumentError(f"{list(ranks)[:8]} is no list of different members. Name each once.")
         named = hashlib.blake2b(key=self._id, digest_size=TEAM_ID_BYTES)
-        named.update(",".join(map(str, (label or self._children, *members))).encode())
+        named.update(repr((self._children if label is None else label, members)).encode())  # a text is no number
         if self.rank not in members:
             return None
         team = Team(self.session, named.digest(), members.index(self.rank), [self._addresses[rank] for rank in members])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from offpath.api import structs
 from offpath.api.buffers import Buffer
-from offpath.api.collectives import operator_named
+from offpath.api.collectives import reduction, same_elements
 from offpath.api.constants import Operator, Remote, Status
 from offpath.api.failures import ArgumentError, StateError, WaitTimeout, failure
 from offpath.api.library import check, library, status_text
@@ -73,6 +73,7 @@ class Window:
             raise ArgumentError(
                 f"data has {held.nbytes} bytes, the result {result.nbytes} (they must agree). Pass equal ones."
             )
+        same_elements(held, result)
         return self._post(Remote.GET_ACCUMULATE, target, offset, held.nbytes, send=held, result=result, op=op)
 
     def compare_and_swap(
@@ -82,6 +83,8 @@ class Window:
         fresh, wanted, result = Buffer(new, what="new"), Buffer(compare, what="compare"), Buffer(into, writable=True)
         if not fresh.itemsize == fresh.nbytes == wanted.nbytes == result.nbytes:
             raise ArgumentError("compare_and_swap takes one element of the same type each. Pass arrays of one element.")
+        same_elements(fresh, wanted)
+        same_elements(fresh, result)
         both = bytes(memoryview(fresh.owner).cast("B")) + bytes(memoryview(wanted.owner).cast("B"))
         element = int(fresh.element("new"))
         return self._post(
@@ -122,8 +125,10 @@ class Window:
             try:
                 self.flush()
             finally:
-                self.team.ibarrier().wait()
-                self._destroy()
+                try:
+                    self.team.ibarrier().wait()
+                finally:  # also of a team that has lost a member
+                    self._destroy()
 
     def __enter__(self) -> Window:
         return self
@@ -137,12 +142,14 @@ class Window:
         result: Buffer | None = None, op: str | None = None, element: int = 0, signal: Buffer | None = None,
     ) -> Operation[Any]:  # fmt: skip
         target = self.team._member(target)
-        if offset < 0:
-            raise ArgumentError(f"offset {offset} lies before the window. Give one of 0 or more.")
+        if not 0 <= offset < 1 << 63:
+            raise ArgumentError(f"offset {offset} lies before the window, or behind any. Give another.")
         operator = 0
         if op is not None and send is not None:
-            operator = _OPERATORS[op] if op in _OPERATORS else operator_named(op)
-            element = int(send.element("the data"))
+            if op in _OPERATORS:
+                operator, element = _OPERATORS[op], int(send.element("the data"))
+            else:
+                operator, element = reduction(op, send)
         params = structs.Remote(
             sizeof(structs.Remote), int(kind), target, operator, element, 0, offset, nbytes, _block(send),
             _block(result), None, 0, 0, signal.address if signal else None,

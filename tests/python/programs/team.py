@@ -65,6 +65,13 @@ def collectives(team):
     check("gather", team.gather(np.array([rank]), root=0) if rank == 0 else team.gather(np.array([rank])) is None,
           every[:, None] if rank == 0 else True)  # fmt: skip
     check("scatter", team.scatter(np.arange(size) if rank == 0 else None, np.zeros(1, int)), [rank])
+    odd, mine = np.arange(3 * size, dtype="f4"), np.zeros(3, "f4")
+    one = odd.view(f"V{odd.nbytes}")  # one element, which goes over the parts' edges
+    team.scatter(one if rank == 0 else None, mine)
+    check("scatter of others", mine, odd.reshape(size, 3)[rank])
+    odd[:] = 0
+    team.gather(mine, one if rank == 0 else None)
+    check("gather of others", odd if rank == 0 else 0, np.arange(3 * size) if rank == 0 else 0)
     check("reduce", team.reduce(np.array([rank]), root=size - 1) if rank == size - 1 else team.reduce(
         np.array([rank]), root=size - 1) is None, [every.sum()] if rank == size - 1 else True)  # fmt: skip
     right, left, halo = (rank + 1) % size, (rank - 1) % size, bytearray(4)
