@@ -155,6 +155,32 @@ def test_ctrl_c_ends_a_wait_and_not_the_operation(session):
     assert not op.test()
 
 
+def test_an_exception_of_a_signal_leaves_no_call_behind(session):
+    """Wherever in a call it comes: the session can be closed."""
+    with offpath.attach(secrets.token_bytes(32), node_only=True) as another:
+        op, caught = team_of(another, 2).ibarrier(), 0
+        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        for again in range(300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.001 + again * 1e-6)
+                while not op.test() and not op.done:
+                    pass
+            except KeyboardInterrupt:
+                caught += 1
+        signal.signal(signal.SIGALRM, before)
+        assert caught == 300
+
+
+def test_a_wait_may_be_endless(session):
+    assert team_of(session).ibarrier().wait(float("inf")) is None
+
+
+def test_a_label_is_no_number_of_a_team(session):
+    team = team_of(session)
+    made = [team.sub([0]), team.sub([0], label="1"), team.sub([0], label=""), team.sub([0])]
+    assert len({one._id for one in made}) == 4
+
+
 def test_a_closed_session(environment):  # noqa: F811
     session = offpath.attach(secrets.token_bytes(32), node_only=True)
     team, stuck = team_of(session), team_of(session, 2)

@@ -31,8 +31,8 @@ class _Lent:
         self._address = 0
         self._process = os.getpid()
         out = c_void_p()
-        with session.in_use as handle:
-            status = library().offpath_memory_lend(handle, max(nbytes, 1), 64, byref(out))
+        with session.in_use:
+            status = library().offpath_memory_lend(session.handle, max(nbytes, 1), 64, byref(out))
         if status != Status.OK:
             raise failure(status, _why_not(status, nbytes))
         self._address = out.value or 0

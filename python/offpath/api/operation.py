@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator
-from ctypes import byref, c_int, create_string_buffer, sizeof
+from collections.abc import Generator, Sequence
+from ctypes import byref, c_int, c_void_p, create_string_buffer, sizeof
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from offpath.api import structs
 from offpath.api.constants import Status
-from offpath.api.failures import StateError, WaitTimeout, failure
+from offpath.api.failures import ArgumentError, StateError, WaitTimeout, failure
 from offpath.api.library import check, library, quick
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Operation(Generic[Result]):
         timeout = self.timeout if timeout is None else timeout
         end = None if timeout is None else time.monotonic() + timeout
         while not self.test():
-            left_ns = _SLICE_NS if end is None else min(_SLICE_NS, int((end - time.monotonic()) * 1e9))
+            left_ns = _SLICE_NS if end is None else int(min(_SLICE_NS, (end - time.monotonic()) * 1e9))
             if left_ns <= 0:
                 raise self._too_late(timeout)
             with self._session.in_use:
@@ -184,3 +184,12 @@ class Operation(Generic[Result]):
     def __del__(self) -> None:
         # Other threads cannot be inside a call with it: they would have it.
         self._session.give_up(self._handle, self._keep)
+
+
+def before(session: Attachment, operations: Sequence[Operation[Any]], what: str) -> Any:
+    """The handles of those that `what` of this session comes after. Those that the service never had (a short file) are
+    over: nothing comes after them, and what they failed with is raised."""
+    if any(operation._session is not session for operation in operations):
+        raise ArgumentError(f"{what} comes after operations of its own session alone. Wait for the others before.")
+    handles = [operation._handle for operation in operations if operation._handle or not operation.test()]
+    return (c_void_p * len(handles))(*handles)

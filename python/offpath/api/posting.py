@@ -18,7 +18,7 @@ from offpath.api.constants import IN_PLACE, Kind, Status
 from offpath.api.failures import ArgumentError, failure
 from offpath.api.library import library, status_text
 from offpath.api.membership import Membership
-from offpath.api.operation import Operation
+from offpath.api.operation import Operation, before
 
 if TYPE_CHECKING:
     from offpath.api.buffers import BufferLike
@@ -30,11 +30,9 @@ class Posting(Membership):
     def after(self, *operations: Operation[Any]) -> None:
         """What this member posts on the team, and on its windows, from now on begins when these are done: tasks, or
         other operations of the session. If one of them fails, the next one posted here does. Waits for nothing."""
-        if any(operation._session.handle != self.session.handle for operation in operations):
-            raise ArgumentError("a team comes after operations of its own session alone. Wait for the others before.")
-        before = (c_void_p * len(operations))(*(operation._handle for operation in operations))
+        handles = before(self.session, operations, "a team")
         with self._used():
-            status = library().offpath_team_after(self._handle, before if operations else None, len(operations))
+            status = library().offpath_team_after(self._handle, handles if len(handles) else None, len(handles))
         if status != Status.OK:
             raise failure(status, f"after on member {self.rank}: {status_text(status)}")
 

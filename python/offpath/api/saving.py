@@ -148,8 +148,8 @@ def look_at_all(session: Attachment, timeout: float | None) -> None:
 def _post(session: Attachment, descriptor: int, held: Buffer, at: int) -> int:
     """The operation that writes it; 0: this process has to."""
     file, out = c_void_p(), c_void_p()
-    with session.in_use as handle:
-        if library().offpath_file_open(handle, descriptor, byref(file), None) != Status.OK:
+    with session.in_use:
+        if library().offpath_file_open(session.handle, descriptor, byref(file), None) != Status.OK:
             return 0
         transfer = structs.FileTransfer(
             struct_bytes=sizeof(structs.FileTransfer),

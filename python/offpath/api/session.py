@@ -60,34 +60,34 @@ class Session(Attachment):
         """Whether the service is known to live. Never blocks."""
         if not self.mine:
             return False
-        with self.in_use as handle:
-            return bool(quick().offpath_session_alive(handle))
+        with self.in_use:
+            return bool(quick().offpath_session_alive(self.handle))
 
     @property
     def address(self) -> bytes:
         """What other members need to make a team with this one."""
         text, length = create_string_buffer(ADDRESS_MAX_BYTES), c_size_t()
-        with self.in_use as handle:
-            check(library().offpath_session_address(handle, text, len(text), byref(length)), "address")
+        with self.in_use:
+            check(library().offpath_session_address(self.handle, text, len(text), byref(length)), "address")
         return text.raw[: length.value]
 
     @property
     def shares_memory(self) -> bool:
         """Whether the service works in mapped memory itself; not where it is on another machine."""
-        with self.in_use as handle:
-            return bool(library().offpath_session_shares_memory(handle))
+        with self.in_use:
+            return bool(library().offpath_session_shares_memory(self.handle))
 
     def counters(self) -> dict[str, int]:
         """What the service did for this process, by the names of offpath_session_counters_t."""
         out = structs.SessionCounters(struct_bytes=sizeof(structs.SessionCounters))
-        with self.in_use as handle:
-            check(library().offpath_session_counters(handle, byref(out)), "counters")
+        with self.in_use:
+            check(library().offpath_session_counters(self.handle, byref(out)), "counters")
         return {name: getattr(out, name) for name, *_ in out._fields_[1:]}
 
     def time_operations(self, on: bool = True) -> None:
         """Whether operations posted from now on have times()."""
-        with self.in_use as handle:
-            library().offpath_session_time_operations(handle, on)
+        with self.in_use:
+            library().offpath_session_time_operations(self.handle, on)
 
     def empty(self, shape: Shape, dtype: numpy.typing.DTypeLike = float) -> numpy.typing.NDArray[Any]:
         """An array (of zeros) in memory that the service maps, too. It lives as long as it is used, session or not."""

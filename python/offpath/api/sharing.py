@@ -31,12 +31,12 @@ class Sharing:
         self._free: list[int] = []
         self._lock = threading.Lock()
         first, descriptor, offset = c_void_p(), c_int(-1), c_uint64()
-        with session.in_use as handle:
-            if not library().offpath_session_shares_memory(handle):  # all is copied to another machine
+        with session.in_use:
+            if not library().offpath_session_shares_memory(session.handle):  # all is copied to another machine
                 return
-            if library().offpath_memory_allocate(handle, 1, byref(first)) != Status.OK or not first.value:
+            if library().offpath_memory_allocate(session.handle, 1, byref(first)) != Status.OK or not first.value:
                 return
-            status = library().offpath_memory_file(handle, first, byref(descriptor), byref(offset))
+            status = library().offpath_memory_file(session.handle, first, byref(descriptor), byref(offset))
         if status != Status.OK:
             return
         self.file = f"/proc/{os.getpid()}/fd/{descriptor.value}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, byref, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
@@ -14,9 +15,9 @@ from offpath.api.calling import argument_for, check_callable
 from offpath.api.constants import TASK_ARGUMENT_MAX_BYTES, TASK_RANGES_MAX, Access, Status
 from offpath.api.failures import ArgumentError, StateError, TaskError, failure
 from offpath.api.library import check, library, native_file, quick, status_text
-from offpath.api.operation import Operation
+from offpath.api.operation import Operation, before
 from offpath.api.sharing import Report, Sharing
-from offpath.tasks.letters import PROTOCOL, Ending, unpack
+from offpath.tasks.letters import PROTOCOL, Ending, in_words, unpack
 
 if TYPE_CHECKING:
     from offpath.api.attachment import Attachment
@@ -38,12 +39,17 @@ class Unchanged(NamedTuple):
 class Task(Operation[Any]):
     """An operation whose result is what a Python function returned; None of a native one."""
 
-    __slots__ = ("_ending", "_report")
+    __slots__ = ("_ending", "_lock", "_report")
 
     def __init__(self, session: Attachment, handle: int, keep: Any, report: Report | None, timeout: float | None):
         super().__init__(session, handle, keep, None, timeout)
         self._report = report
         self._ending: Ending | None = None
+        self._lock = threading.Lock()
+
+    def test(self) -> bool:
+        with self._lock:  # one thread reads what the function said, and the others do not go on without it
+            return super().test()
 
     def cancel(self) -> None:
         """Nobody wants the result any more: it ends soon, by CancelledError if it was not finished before."""
@@ -61,10 +67,19 @@ class Task(Operation[Any]):
                 "text": out.text.decode(errors="replace")}  # fmt: skip
 
     def _finish(self, status: int) -> int:
-        report, self._report = self._report, None
-        if report is not None and status in (Status.OK, Status.ERR_TASK):
-            self._ending = unpack(report.words())
-            self._result = self._ending.value if self._ending is not None else None
+        if self._report is None or status not in (Status.OK, Status.ERR_TASK):
+            return status
+        try:
+            self._ending = unpack(self._report.words())
+            unread = "its interpreter has left none" if self._ending is None else ""
+        except Exception as error:  # it is of a class that the program has not, for example
+            unread = f"it cannot be read here: {in_words(error)}"
+        self._report = None
+        if status == Status.OK and unread:
+            self._said = f"{self._text()}: there is no result ({unread}). Return plain data."
+            return int(Status.ERR_TASK)
+        if self._ending is not None:
+            self._result = self._ending.value
         return status
 
     def _failure(self, status: int) -> BaseException:
@@ -127,8 +142,8 @@ class Tasks:
                 signature=signature.encode() if signature else None,
             )
             out, error = c_void_p(), structs.Error()
-            with session.in_use as handle:
-                status = library().offpath_function_register(handle, byref(params), byref(out), byref(error))
+            with session.in_use:
+                status = library().offpath_function_register(session.handle, byref(params), byref(out), byref(error))
                 check(status, f"{file}:{symbol}", error)
             self._functions[key] = out.value or 0
         return self._functions[key]
@@ -161,6 +176,8 @@ def _submit(
             f"a task takes {TASK_ARGUMENT_MAX_BYTES} bytes of arguments (these have {len(argument)}, the "
             f"function with them) and {TASK_RANGES_MAX} arrays. Pass what is longer as inputs."
         )
+    if not -(1 << 31) <= priority < 1 << 31:
+        raise ArgumentError(f"priority {priority} has more than 32 bits (it would become another one). Use others.")
     _check_overlap(held, access)
     ranges = (structs.TaskRange * len(held))(
         *[
@@ -168,18 +185,16 @@ def _submit(
             for buffer, one, version in zip(held, access, versions)
         ]
     )
-    before = (c_void_p * len(after))(*(operation._handle for operation in after))
-    if any(operation._session.handle != session.handle for operation in after):
-        raise ArgumentError("a task comes after operations of its own session alone. Wait for the others before.")
+    handles = before(session, after, "a task")
     params = structs.TaskParams(
         struct_bytes=sizeof(structs.TaskParams), function=native, argument=argument, argument_bytes=len(argument),
-        ranges=addressof(ranges) if held else None, after=addressof(before) if after else None,
-        ranges_count=len(held), after_count=len(after), priority=priority,
-        limit_ns=0 if limit is None else max(1, int(limit * 1e9)),
+        ranges=addressof(ranges) if held else None, after=addressof(handles) if len(handles) else None,
+        ranges_count=len(held), after_count=len(handles), priority=priority,
+        limit_ns=0 if limit is None else max(1, int(min(limit * 1e9, 1 << 62))),
     )  # fmt: skip
     out = c_void_p()
-    with session.in_use as handle:
-        status = library().offpath_task_submit(handle, byref(params), byref(out))
+    with session.in_use:
+        status = library().offpath_task_submit(session.handle, byref(params), byref(out))
     if status != Status.OK:
         raise failure(status, f"task: {status_text(status)}")
     session.hold(out.value or 0)

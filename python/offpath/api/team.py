@@ -70,8 +70,8 @@ class Team(Posting):
         )  # fmt: skip
         params.id[:] = team_id
         out, error = c_void_p(), structs.Error()
-        with session.in_use as handle:
-            check(library().offpath_team_create(handle, byref(params), byref(out), byref(error)), "team", error)
+        with session.in_use:
+            check(library().offpath_team_create(session.handle, byref(params), byref(out), byref(error)), "team", error)
         self._handle = out.value or 0
 
     @property
