@@ -18,7 +18,7 @@ from offpath.api.failures import ArgumentError
 from offpath.api.operation import Operation
 from offpath.api.session import Session
 from offpath.torch.groups import Channels, team_of
-from offpath.torch.tensors import Reduction, array_of, flat, one
+from offpath.torch.tensors import Reduction, alike, array_of, flat, one
 from offpath.torch.works import Work, together
 
 NAME = "offpath"
@@ -72,16 +72,21 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
         return self.allgather_into_tensor_coalesced([out], [given])
 
     def allgather_into_tensor_coalesced(self, out: Tensors, given: Tensors, opts: Any = None) -> Work:
+        alike(*given, *out)
         operations = [self._team.iallgather(flat(mine), flat(all_of_them)) for mine, all_of_them in zip(given, out)]
         return Work(operations, list(out), None)
 
     def gather(self, out: Sequence[Tensors], given: Tensors, opts: Any) -> Work:
         mine = {opts.rootRank: array_of(one(given))}
         places = {} if self._team.rank != opts.rootRank else arrays(one_list(out))
+        if places:
+            alike(one(given), *one_list(out))
         return Work([self._team.iexchange(mine, places)], list(out), None)
 
     def scatter(self, out: Tensors, given: Sequence[Tensors], opts: Any) -> Work:
         parts = {} if self._team.rank != opts.rootRank else arrays(one_list(given))
+        if parts:
+            alike(one(out), *one_list(given))
         return Work([self._team.iexchange(parts, {opts.rootRank: array_of(one(out))})], list(out), None)
 
     def reduce_scatter(self, out: Tensors, given: Sequence[Tensors], opts: Any = None) -> Work:
@@ -99,10 +104,12 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
         self, out: torch.Tensor, given: torch.Tensor, out_sizes: Sequence[int], given_sizes: Sequence[int],
         opts: Any = None,
     ) -> Work:  # fmt: skip
+        alike(given, out)
         counts = [self._elements(given, given_sizes), self._elements(out, out_sizes)]
         return Work([self._team.ialltoallv(flat(given), counts[0], flat(out), counts[1])], [out], None)
 
     def alltoall(self, out: Tensors, given: Tensors, opts: Any = None) -> Work:
+        alike(*given, *out)
         return Work([self._team.iexchange(arrays(given), arrays(out))], list(out), None)
 
     def barrier(self, opts: Any = None) -> Work:
@@ -148,6 +155,7 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
 
     def _gather_all(self, places: Tensors, mine: torch.Tensor, out: Any) -> Work:
         """Each rank's tensor has a place of its own, and perhaps a length of its own."""
+        alike(mine, *places)
         mine_array = array_of(mine)
         everyone = dict.fromkeys(range(self._team.size), mine_array)
         return Work([self._team.iexchange(everyone, arrays(places))], list(out), None)
@@ -158,6 +166,8 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
             if tensor.numel() % self._team.size:
                 raise ArgumentError(f"{tensor.numel()} elements cannot be dealt to {self._team.size} ranks. Pad them.")
             return [tensor.numel() // self._team.size] * self._team.size
+        if sum(rows) != tensor.shape[0]:
+            raise ArgumentError(f"sizes {list(rows)[:8]} are no parts of {tensor.shape[0]} rows. They add up to these.")
         row = tensor.numel() // tensor.shape[0] if tensor.numel() else 0
         return [count * row for count in rows]
 

@@ -62,6 +62,13 @@ def one(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     return tensors[0]
 
 
+def alike(*tensors: torch.Tensor) -> None:
+    """Bytes are moved as they are: those of one type mean nothing in a tensor of another."""
+    types = sorted({str(tensor.dtype) for tensor in tensors})
+    if len(types) > 1:
+        raise ArgumentError(f"tensors of {' and '.join(types)} in one call (all have one type). Convert them before.")
+
+
 class Reduction:
     """A reduction's operator and operand as the library knows them, and the way back for the result."""
 

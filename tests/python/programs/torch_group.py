@@ -186,10 +186,18 @@ def trained(group, rank):
 
 
 def check_errors(group):
-    band = dist.ReduceOp.BAND
-    for tensor, operator, words in ((torch.empty(4, 4).t(), None, "contiguous"), (torch.empty(3), band, "integers")):
+    band, size = dist.ReduceOp.BAND, dist.get_world_size(group)
+    ones = [1] * size
+    others = [torch.empty(3, dtype=torch.float64) for _ in range(size)]
+    for call, words in (
+        (lambda: dist.all_reduce(torch.empty(4, 4).t(), group=group), "contiguous"),
+        (lambda: dist.all_reduce(torch.empty(3), band, group=group), "integers"),
+        (lambda: dist.all_gather(others, torch.empty(3), group=group), "type"),
+        (lambda: dist.scatter(torch.empty(3), others, src=dist.get_rank(), group=group), "type"),
+        (lambda: dist.all_to_all_single(torch.empty(size), torch.empty(size + 1), ones, ones, group), "rows"),
+    ):  # fmt: skip
         try:
-            dist.all_reduce(tensor, operator or dist.ReduceOp.SUM, group=group)
+            call()
         except (RuntimeError, ValueError) as error:
             assert words in str(error), error
         else:
