@@ -236,6 +236,23 @@ def test_who_is_missing_is_named(tmp_path):
     assert ranks_text([4]) == "rank 4" and ranks_text(list(range(40))).endswith("7, ... (40 in all)")
 
 
+def test_who_was_told_of_another_number_of_ranks_says_so():
+    store, out = Dictionary(), {}
+
+    def one(rank, size):
+        try:
+            out[rank] = Meeting(store, "1", rank, size, 5.0, SECRET).hold(lambda drawn: b"here")
+        except OffpathError as error:
+            out[rank] = error
+
+    threads = [threading.Thread(target=one, args=(rank, 2 + rank)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert "rank 0 says that there are 2 ranks, and rank 1 that there are 3" in str(out[1]), out
+
+
 def test_what_one_rank_fails_with_all_hear():
     def address(rank, drawn):
         if rank == 1:

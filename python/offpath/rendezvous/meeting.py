@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from offpath.api.failures import OffpathError, WaitTimeout
+from offpath.api.failures import ArgumentError, OffpathError, WaitTimeout
 from offpath.rendezvous.folder_store import FolderStore
 from offpath.rendezvous.secret import WORDS_BYTES, Drawn, SealedStore, draw, find_secret, leave_secret
 from offpath.rendezvous.stores import Deadline, Store, await_key
@@ -70,6 +70,11 @@ class Meeting:
         self._set(f"done/{self.rank}", b"1")
         if "failed" in said:
             raise WaitTimeout(said["failed"]) if said.get("late") else OffpathError(said["failed"])
+        if len(said["addresses"]) != self.size:
+            raise ArgumentError(
+                f"rank 0 says that there are {len(said['addresses'])} ranks, and rank {self.rank} that there are "
+                f"{self.size} (all start as one job). See what has started them."
+            )
         return Met(drawn, [bytes.fromhex(address) for address in said["addresses"]])
 
     def _draw(self, words: bytes) -> Drawn:
