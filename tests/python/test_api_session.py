@@ -172,7 +172,14 @@ def test_an_exception_of_a_signal_leaves_no_call_behind(session):
 
 
 def test_a_wait_may_be_endless(session):
-    assert team_of(session).ibarrier().wait(float("inf")) is None
+    team, two = team_of(session), team_of(session, 2)
+    op = two.ibarrier()
+    assert team.ibarrier().wait(float("inf")) is None
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+        op.wait(float("inf"))
+    signal.signal(signal.SIGINT, before)
 
 
 def test_a_label_is_no_number_of_a_team(session):

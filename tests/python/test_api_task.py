@@ -17,6 +17,8 @@ import pytest
 from api_support import environment, require_executors  # noqa: F401
 from conftest import PROGRAMS, ROOT, eventually
 from offpath.api import calling
+from offpath.api.buffers import Buffer
+from offpath.api.versions import Versions
 from offpath.base.paths import paths
 from offpath.tasks import letters
 from test_api_session import session, team_of  # noqa: F401
@@ -235,6 +237,25 @@ def test_a_task_comes_after_a_file_that_was_short(session, tmp_path):  # noqa: F
     team.barrier()
     with pytest.raises(offpath.ArgumentError, match="more than 32 bits"):
         session.task(functions.process, priority=1 << 31)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda i: np.full(20000, i), lambda i: np.full((2, 20000), i)[0], lambda i: np.full(20000, i).tobytes()]
+)
+def test_an_input_that_does_not_change_is_itself(session, make):  # noqa: F811
+    """Another one at the same place, where the first one has gone, is another one."""
+    for i in range(6):
+        assert session.task(functions.first, inputs=[offpath.Unchanged(make(i * 0x0101010101010101))]).wait() == i
+
+
+def test_numbers_of_versions():
+    versions, array, text = Versions(), np.zeros((4, 100)), bytearray(100)
+    number = [versions.number(Buffer(array[1]), 1) for _ in range(2)]
+    assert number == [1, 1] and versions.number(Buffer(array[1]), 2) == 2 and versions.number(Buffer(array[2]), 2) == 3
+    assert versions.number(Buffer(array), 0) == 0
+    assert len({versions.number(Buffer(memoryview(text)), 7) for _ in range(3)}) == 1
+    many = np.zeros(3000)
+    assert len({versions.number(Buffer(many[i : i + 1]), 1) for i in range(3000)}) == 3000 > len(versions._known)
 
 
 def test_crashes_limits_and_cancelling(session):  # noqa: F811

@@ -34,7 +34,7 @@ class Attachment:
         """`with session.in_use:` keeps close() of another thread away. Nothing in it runs in the interpreter when the
         block is left, so Ctrl-C cannot come in between and leave the session in use for ever."""
         use = memoryview(self._users)
-        if self.mine:
+        if self.handle and not self._closing and self.generation == _forks[0]:  # mine, without a call
             return use
         use.release()
         raise StateError(

@@ -17,6 +17,7 @@ from offpath.api.failures import ArgumentError, StateError, TaskError, failure
 from offpath.api.library import check, library, native_file, quick, status_text
 from offpath.api.operation import Operation, before
 from offpath.api.sharing import Report, Sharing
+from offpath.api.versions import Versions
 from offpath.tasks.letters import PROTOCOL, Ending, in_words, unpack
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 class Unchanged(NamedTuple):
     """An input that holds the same bytes in each task that is given it with this version.
 
-    Where inputs are copied, one copy serves them all. Other bytes at the same place want another version.
+    Where inputs are copied, one copy serves them all. Other bytes in the same array want another version.
     """
 
     array: BufferLike
@@ -99,6 +100,7 @@ class Tasks:
     def __init__(self) -> None:
         self._functions: dict[tuple[str, str, str | None], int] = {}
         self._sharing: Sharing | None = None
+        self._versions = Versions()
 
     def submit(
         self, session: Attachment, function: Function, arguments: Sequence[Any], options: Mapping[str, Any] | None, *,
@@ -129,7 +131,8 @@ class Tasks:
             argument = argument_for(function, arguments, options or {}, held, access, report, sharing)
             held.append(report.buffer)
             access.append(Access.REPORT)
-        versions = [one.version for one in given] + [0] * (len(held) - len(given))
+        versions = [self._versions.number(*one) for one in zip(held, (one.version for one in given))]
+        versions += [0] * (len(held) - len(given))
         return _submit(session, native, argument, held, access, versions, report, after, priority, limit)
 
     def _function(self, session: Attachment, file: str, symbol: str, signature: str | None) -> int:

@@ -127,3 +127,8 @@ class SilentError(Exception):
 
 def silent():
     raise SilentError
+
+
+def first(x):
+    """Byte of it."""
+    return memoryview(x).cast("B")[0]
