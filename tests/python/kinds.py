@@ -12,8 +12,8 @@ SIDE_BY_SIDE = {
     "test_measured", "test_memory", "test_mpi_functions", "test_nightly", "test_oldest",
     "test_otf2", "test_packaging", "test_papers", "test_plan", "test_plan_balance", "test_plan_dealing",
     "test_plan_messages", "test_plan_minimd", "test_plan_training",
-    "test_plan_validation", "test_policy_table", "test_run", "test_runtime_folder", "test_selftest", "test_split",
-    "test_split_command", "test_split_reader", "test_split_schedule", "test_stability", "test_telemetry",
+    "test_plan_validation", "test_policy_table", "test_run", "test_run_guest", "test_runtime_folder", "test_selftest",
+    "test_split", "test_split_command", "test_split_reader", "test_split_schedule", "test_stability", "test_telemetry",
     "test_tune", "test_words",
 }  # fmt: skip
 

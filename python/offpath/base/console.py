@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,15 +38,24 @@ def _console(name: str) -> Console:
 
 def note(text: str) -> None:
     """One line about what is going on, never wrapped, so that it can be grepped."""
-    if "err" in _made:  # it may be showing something that the line is to stand above
-        _made["err"].print(f"offpath: {text}", markup=False, soft_wrap=True)
-    else:
-        print(f"offpath: {text}", file=sys.stderr)
+    with best_effort():
+        if "err" in _made:  # it may be showing something that the line is to stand above
+            _made["err"].print(f"offpath: {text}", markup=False, soft_wrap=True)
+        elif sys.stderr is not None:  # closed; print() would take stdout in its place
+            print(f"offpath: {text}", file=sys.stderr)
 
 
 def fail(text: str) -> None:
     """One line about what went wrong."""
-    _console("err").print(f"[bold red]offpath:[/] {_escaped(text)}", soft_wrap=True)
+    with best_effort():
+        _console("err").print(f"[bold red]offpath:[/] {_escaped(text)}", soft_wrap=True)
+
+
+@contextlib.contextmanager
+def best_effort() -> Iterator[None]:
+    """What cannot be said, on a full disk or to a reader that has gone, is left out: what it is about goes on."""
+    with contextlib.suppress(OSError, SystemExit):  # rich ends on a broken pipe
+        yield
 
 
 def is_interactive() -> bool:

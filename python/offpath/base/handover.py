@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from offpath.base import abandoned, proc
+from offpath.base.errors import UserError
+from offpath.base.paths import runtime_folder
 
 # For ranks that are not the first, where a launcher has started us once for each: nothing can be there, so what they
 # record goes to a rank that has a folder.
@@ -48,20 +50,33 @@ def folder(beside: Path | None = None) -> Iterator[Path]:
     """A folder of our own, gone afterwards: in the folder of the file `beside`, else in the working directory.
 
     That is what the nodes of a cluster share, and one rank that sees it is enough: the others send it theirs. Where
-    nothing can be made there, in the folder for temporary files, which ranks of this node see. What runs that were
-    killed have left on this node is removed: a scheduler may leave a run no time to do so itself.
+    nothing can be made there, in the folder for temporary files, which ranks of this node see, or that for what runs.
+    What runs that were killed have left on this node is removed: a scheduler may leave a run no time to do so itself.
+    Raises UserError where nothing can be made anywhere.
     """
-    shared = Path.cwd() if beside is None else beside.absolute().parent
-    temporary = Path(tempfile.gettempdir())
     abandoned.remove()
-    for place in {shared, temporary}:
-        _remove_abandoned(place)
     with contextlib.ExitStack() as kept:
-        try:
-            made = kept.enter_context(_made_in(shared))
-        except OSError:
-            made = kept.enter_context(_made_in(temporary))
+        made = None
+        for place in _places(beside):
+            _remove_abandoned(place)
+            if made is None:
+                with contextlib.suppress(OSError):
+                    made = kept.enter_context(_made_in(place))
+        if made is None:
+            raise UserError(
+                "no folder can be made here, nor for temporary files (what ranks report lies there). Set TMPDIR to one "
+                "that you may write to, or run with --quiet."
+            )
         yield made
+
+
+def _places(beside: Path | None) -> Iterator[Path]:
+    with contextlib.suppress(OSError):  # the working directory may be gone
+        yield Path.cwd() if beside is None else beside.absolute().parent
+    with contextlib.suppress(OSError):
+        yield Path(tempfile.gettempdir())
+    with contextlib.suppress(UserError):
+        yield runtime_folder()
 
 
 @contextlib.contextmanager

@@ -108,7 +108,19 @@ def source_root() -> Path | None:
 
 def config_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Where this user's own files are."""
-    return Path(environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "offpath"
+    return _own_folder(environ.get("XDG_CONFIG_HOME"), ".config")
+
+
+def cache_folder() -> Path:
+    """Where we keep what this user may as well lose."""
+    return _own_folder(os.environ.get("XDG_CACHE_HOME"), ".cache")
+
+
+def _own_folder(given: str | None, name: str) -> Path:
+    try:
+        return (Path(given) if given else Path("~") / name).expanduser() / "offpath"
+    except RuntimeError:  # no HOME, and a user without an account, as in containers
+        return Path("/") / name / "offpath"
 
 
 def runtime_folder() -> Path:

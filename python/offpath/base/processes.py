@@ -123,8 +123,11 @@ def not_started(process: subprocess.Popen, log: Path, is_up: Callable[[], bool],
 
 def become(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
     """Runs `argv` in our place. Raises UserError when it cannot be."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError):  # it was closed when we began, or nobody reads it
+            stream.flush()
+    for signum in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and others inherit that
+        signal.signal(signum, signal.SIG_DFL)
     try:
         os.execvpe(argv[0], list(argv), dict(env))
     except OSError as error:

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 import sys
 
 from offpath.base.version import __version__
@@ -13,9 +16,17 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:  # what scripts ask often, and what needs nothing else
         print(f"offpath {__version__}")
         return
+    _forget_own_locale()
     if not sys.argv[1:]:
         sys.argv.append("--help")
     sys.exit(_status())
+
+
+def _forget_own_locale() -> None:
+    """Where no locale is set Python gives itself one, by a variable that programs which we start would inherit."""
+    with contextlib.suppress(OSError), open("/proc/self/environ", "rb") as given:
+        if "LC_CTYPE" in os.environ and not re.search(rb"(^|\0)LC_CTYPE=", given.read()):
+            del os.environ["LC_CTYPE"]
 
 
 def _status() -> int:

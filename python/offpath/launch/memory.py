@@ -22,6 +22,7 @@ from typing import TypeVar
 
 from offpath.base import console, files
 from offpath.base.errors import UserError
+from offpath.base.paths import cache_folder
 from offpath.launch import local, mpis, policy_table
 
 FORMAT = 2
@@ -48,7 +49,7 @@ class Job:
 
 
 def file() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "offpath" / "policy.sqlite3"
+    return cache_folder() / "policy.sqlite3"
 
 
 def job_of(command: Sequence[str]) -> Job:

@@ -120,7 +120,8 @@ class Recording:
         if cut := record.cut_short(run.ranks):
             console.fail(cut)
         if self.summary:
-            overview.show(run, console.err, ranks)
+            with console.best_effort():
+                overview.show(run, console.err, ranks)
 
 
 def _write(run: Run, trace: Path, wires: Samples | None) -> None:

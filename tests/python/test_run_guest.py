@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath run --` in front of a command changes nothing of what that command is, gets, says and ends with."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+from conftest import LIMIT_S, ROOT, offpath
+from offpath.base import errors, handover, paths
+from offpath.launch import memory
+
+BOTH = pytest.mark.parametrize("off", [[], ["--off"]], ids=["offloaded", "off"])
+
+
+def in_shell(text, env, **options):
+    """`offpath` is the command line there."""
+    function = f'offpath() {{ "{ROOT / "offpath"}" "$@"; }}\n'
+    words = ["bash", "-c", function + text]
+    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | env, **options)
+
+
+@BOTH
+def test_a_locale_that_nobody_has_set_is_not_set(off, witness_env, monkeypatch):
+    """Python sets one for itself, and what it starts would sort and convert otherwise."""
+    for name in ("LANG", "LC_ALL", "LC_CTYPE"):
+        monkeypatch.delenv(name, raising=False)
+    command = ("run", *off, "--", "sh", "-c", "echo ${LC_CTYPE-unset}")
+    assert offpath(*command, env=witness_env).stdout == "unset\n"
+    assert offpath(*command, env=witness_env | {"LC_CTYPE": "C.UTF-8"}).stdout == "C.UTF-8\n"
+
+
+@BOTH
+def test_signals_that_python_ignores_are_not_ignored(off, witness_env):
+    """Else a program whose reader has gone would get an error in place of its end."""
+    result = offpath("run", *off, "--", "grep", "SigIgn", "/proc/self/status", env=witness_env)
+    ignored = int(result.stdout.split()[1], 16)
+    assert not any(ignored & 1 << signum - 1 for signum in (signal.SIGPIPE, signal.SIGXFSZ))
+
+
+@BOTH
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full", ">/dev/full"])
+def test_closed_and_full_streams(off, closed, witness_env, tmp_path):
+    """No line of ours goes where only the program's belong, and none that cannot be said changes the status."""
+    result = in_shell(f"offpath run {' '.join(off)} -- sh -c 'exit 3' {closed}", witness_env, cwd=tmp_path)
+    assert result.returncode == 3 and result.stdout == "" and "Traceback" not in result.stderr, result
+
+
+def test_a_reader_of_our_line_that_has_gone_changes_no_status(witness_env, tmp_path):
+    text = "{ offpath run -- sh -c 'read x <pipe; exit 3'; echo $? >status; } 2>&1 | { exec <&-; echo >pipe; }"
+    in_shell(f"mkfifo pipe; {text}", witness_env, cwd=tmp_path)
+    assert (tmp_path / "status").read_text() == "3\n"
+
+
+@BOTH
+def test_a_working_directory_that_is_gone(off, witness_env, tmp_path):
+    text = f"mkdir gone; cd gone; rmdir ../gone; offpath run {' '.join(off)} -- true"
+    result = in_shell(text, witness_env, cwd=tmp_path)
+    assert result.returncode == 0 and "Traceback" not in result.stderr, result.stderr
+
+
+def test_where_no_file_can_be_made_it_lies_with_what_runs(tmp_path, monkeypatch):
+    def nowhere():
+        raise FileNotFoundError("no usable temporary directory")
+
+    def refused():
+        raise errors.UserError("no runtime folder")
+
+    monkeypatch.setattr(handover.tempfile, "gettempdir", nowhere)
+    monkeypatch.setattr(handover, "runtime_folder", lambda: tmp_path)
+    missing = tmp_path / "missing" / "trace"
+    with handover.folder(beside=missing) as folder:
+        assert folder.parent == tmp_path
+    monkeypatch.setattr(handover, "runtime_folder", refused)
+    with pytest.raises(errors.UserError, match="TMPDIR"), handover.folder(beside=missing):
+        pass
+
+
+def test_a_user_without_home_and_account(monkeypatch):
+    def unknown(self):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(paths.Path, "expanduser", unknown)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert str(paths.config_folder({})) == "/.config/offpath"
+    assert str(memory.file()) == "/.cache/offpath/policy.sqlite3"
