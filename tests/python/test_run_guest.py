@@ -2,8 +2,10 @@
 """`offpath run --` in front of a command changes nothing of what that command is, gets, says and ends with."""
 
 import os
+import pty
 import signal
 import subprocess
+import sys
 
 import pytest
 from conftest import LIMIT_S, ROOT, offpath
@@ -84,3 +86,58 @@ def test_a_user_without_home_and_account(monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert str(paths.config_folder({})) == "/.config/offpath"
     assert str(memory.file()) == "/.cache/offpath/policy.sqlite3"
+
+
+@pytest.mark.parametrize("signum", [signal.SIGQUIT, signal.SIGALRM, signal.SIGXCPU])
+def test_a_signal_that_would_end_us_reaches_the_program(signum, witness_env):
+    """Else it would go on, without anybody who waits for it."""
+    script = f'trap "exit 5" {signum.value}; echo ready; while :; do sleep 0.05; done'
+    child = subprocess.Popen([ROOT / "offpath", "run", "--", "bash", "-c", script],
+                             stdout=subprocess.PIPE, text=True, env=os.environ | witness_env)  # fmt: skip
+    assert child.stdout.readline() == "ready\n"
+    child.send_signal(signum)
+    assert child.wait() == 5
+    child.stdout.close()
+
+
+COUNTS = """
+import os, signal
+parent, (bell, rope) = os.getppid(), os.pipe()
+os.set_blocking(rope, False)
+signal.set_wakeup_fd(rope)
+for signum in (signal.SIG{name}, signal.SIGUSR1):
+    signal.signal(signum, lambda *_: None)
+print("ready", flush=True)
+heard = b""
+while signal.SIGUSR1 not in heard:
+    heard += os.read(bell, 1)
+    if len(heard) == 1:
+        os.kill(parent, signal.SIGUSR1)  # comes back behind all that is passed on
+os.write(rope, b"x")  # of signals that come together the last one may be heard first
+heard += os.read(bell, 99)
+print("heard", heard.count(signal.SIG{name}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("name, key", [("INT", b"\x03"), ("QUIT", b"\x1c")])
+@pytest.mark.parametrize("stdin", [None, "/dev/null"], ids=["terminal", "redirected"])
+def test_a_key_of_the_terminal_is_heard_once(name, key, stdin, witness_env):
+    """mpirun of Open MPI kills its ranks at once when it hears Ctrl-C twice."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        try:
+            if stdin:
+                os.dup2(os.open(stdin, os.O_RDONLY), 0)
+            words = [str(ROOT / "offpath"), "run", "--", sys.executable, "-c", COUNTS.format(name=name)]
+            os.execve(words[0], words, os.environ | witness_env)
+        finally:
+            os._exit(127)
+    said = b""
+    while b"ready" not in said:
+        said += os.read(terminal, 4096)
+    os.write(terminal, key)
+    while b"offpath:" not in said:
+        said += os.read(terminal, 4096)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(terminal)
+    assert b"heard 1" in said and status == 0, said

@@ -17,7 +17,9 @@ from typing import IO, NoReturn
 
 from offpath.base.errors import UserError
 
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+FORWARDED = (*ENDING, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU)  # the last two: some schedulers
+BY_KEY = (signal.SIGINT, signal.SIGQUIT)
 STOP_GRACE_S = 5.0
 
 
@@ -43,8 +45,7 @@ class Completed:
     @property
     def ending(self) -> int:
         """The same, but where we were told to end it 128 plus that signal: launchers make of it what they like."""
-        ended = self.interrupted_by in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        return 128 + self.interrupted_by if ended else self.exit_status
+        return 128 + self.interrupted_by if self.interrupted_by in ENDING else self.exit_status
 
     @property
     def said(self) -> str:
@@ -67,7 +68,7 @@ def run(
     timeout: float | None = None,
     own_session: bool = True,
 ) -> Completed:
-    """Runs `argv` to its end and passes SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 on to it, which do not end us.
+    """Runs `argv` to its end and passes the signals FORWARDED on to it, which do not end us.
 
     With `own_session` the command gets each signal exactly once, from us, and SIGTERM when we die; without it the
     command keeps the terminal, as a command the user typed must. Descriptors that we inherited are handed on: over one
@@ -148,13 +149,27 @@ def _forwarding(child: subprocess.Popen, received: list[int], own_session: bool)
 
     def forward(signum: int, _frame) -> None:
         received.append(signum)
-        if signum == signal.SIGINT and not own_session and os.isatty(0):
+        if signum in BY_KEY and not own_session and _in_front():
             return  # the terminal has told the command already
         with contextlib.suppress(ProcessLookupError):
             child.send_signal(signum)
 
     with handling(FORWARDED, forward):
         yield
+
+
+def _in_front() -> bool:
+    """Keys of the terminal signal our process group, wherever stdin comes from."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:  # it has hung up
+        return False
+    finally:
+        os.close(terminal)
 
 
 def _stop(child: subprocess.Popen, own_session: bool) -> None:

@@ -16,8 +16,8 @@ STARVED = "Leave the service a core of its own (OFFPATH_SERVICE_CORES), or start
 LEAST_GAIN_NS, LEAST_GAIN_PART = 1_000_000_000, 0.05  # short runs are mostly their beginning and end
 LEAST_WORTH_TUNING = 256 << 10  # alltoall.json: 1.38 there, 0.98 to 1.02 for 64 KiB
 # Launchers have statuses of their own above 128.
-SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV,
-           signal.SIGPIPE, signal.SIGTERM)  # fmt: skip
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL,
+           signal.SIGSEGV, signal.SIGPIPE, signal.SIGTERM)  # fmt: skip
 PASSED = ("off", "communicator", "blocking")  # why a call came to no decision, as the library counts it
 
 
