@@ -10,7 +10,7 @@ import sys
 import pytest
 from conftest import LIMIT_S, ROOT, offpath
 from offpath.base import errors, handover, paths
-from offpath.launch import memory
+from offpath.launch import injection, memory
 
 BOTH = pytest.mark.parametrize("off", [[], ["--off"]], ids=["offloaded", "off"])
 
@@ -141,3 +141,28 @@ def test_a_key_of_the_terminal_is_heard_once(name, key, stdin, witness_env):
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     os.close(terminal)
     assert b"heard 1" in said and status == 0, said
+
+
+OURS, TOOL = "/p/lib/liboffpath_mpi.so", "/t/tool.so"
+
+
+@pytest.mark.parametrize(
+    "mpi, given, expected",
+    [
+        ("openmpi", ["-x", f"LD_PRELOAD={TOOL}"], ["-x", f"LD_PRELOAD={TOOL}:{OURS}"]),
+        ("openmpi", ["-x", "LD_PRELOAD"], ["-x", f"LD_PRELOAD=/e/other.so:{OURS}"]),
+        ("openmpi", ["-x", "HOME", "LD_PRELOAD=x"], ["-x", "HOME", "LD_PRELOAD=x"]),
+        ("mpich", ["-genv", "LD_PRELOAD", TOOL], ["-genv", "LD_PRELOAD", f"{TOOL}:{OURS}"]),
+        ("mpich", ["-env", f"LD_PRELOAD={TOOL}"], ["-env", f"LD_PRELOAD={TOOL}:{OURS}"]),
+    ],
+)
+def test_what_a_launcher_is_told_to_preload_comes_in_front_of_ours(mpi, given, expected, monkeypatch):
+    monkeypatch.setattr(injection.mpis, "launcher_kind", lambda program: mpi)
+    words, _ = injection.with_variables(["mpirun", *given, "prog"], {"LD_PRELOAD": f"/e/other.so:{OURS}"})
+    assert words[-len(expected) - 1 :] == [*expected, "prog"]
+
+
+def test_a_native_run_leaves_the_launchers_words_alone(monkeypatch):
+    monkeypatch.setattr(injection.mpis, "launcher_kind", lambda program: "openmpi")
+    words, _ = injection.with_variables(["mpirun", "-x", "LD_PRELOAD", "prog"], {"OFFPATH_ENABLE": "0"})
+    assert words[-3:] == ["-x", "LD_PRELOAD", "prog"]

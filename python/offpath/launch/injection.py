@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from offpath.base.paths import Paths, built, paths
 from offpath.launch import cluster_files, mpis, policy_table, srun
 
 # Only the command line reads them.
 SECRET = "OFFPATH_JOB_SECRET"
+PRELOAD_OPTIONS = {mpis.OPENMPI: ("-x",), mpis.MPICH: ("-genv", "--genv", "-env", "--env")}
 OURS_ONLY = ("OFFPATH_PREFIX", policy_table.FILE_VARIABLE, cluster_files.NAME_VARIABLE, cluster_files.MACHINE_VARIABLE)
 
 
@@ -112,6 +114,7 @@ def with_variables(argv: Sequence[str], chosen: Mapping[str, str]) -> tuple[list
     everybody's to read, so it takes the job's secret from its environment.
     """
     kind = mpis.launcher_kind(argv[0])
+    argv = _with_libraries(argv, kind, chosen.get("LD_PRELOAD", ""))
     secret = {name: value for name, value in chosen.items() if name == SECRET}
     told = {name: value for name, value in chosen.items() if name != SECRET}
     if kind == mpis.OPENMPI:
@@ -124,6 +127,23 @@ def with_variables(argv: Sequence[str], chosen: Mapping[str, str]) -> tuple[list
         return command, chosen | extra
     mpis.refuse_submission(argv[0])
     return list(argv), dict(chosen)
+
+
+def _with_libraries(argv: Sequence[str], kind: str | None, chosen: str) -> list[str]:
+    """A launcher that is itself told what to preload believes that, and not us: our libraries go behind it there."""
+    words = list(argv)
+    libraries = [entry for entry in chosen.split(":") if Path(entry).name.startswith("liboffpath_")]
+    for at, word in enumerate(argv[1:], 1):
+        name, equals, value = word.partition("=")
+        if not libraries or name != "LD_PRELOAD" or argv[at - 1] not in PRELOAD_OPTIONS.get(kind, ()):
+            continue
+        if equals:
+            words[at] = f"{name}={preload(libraries, {name: value})}"
+        elif kind == mpis.OPENMPI:  # means what it has in its environment
+            words[at] = f"{name}={chosen}"
+        elif at + 1 < len(words):
+            words[at + 1] = preload(libraries, {name: argv[at + 1]})
+    return words
 
 
 def _flags(flag: str, chosen: Mapping[str, str], *, joined: bool) -> list[str]:
