@@ -88,6 +88,16 @@ def test_a_user_without_home_and_account(monkeypatch):
     assert str(memory.file()) == "/.cache/offpath/policy.sqlite3"
 
 
+@pytest.mark.parametrize("options", [[], ["--policy", "auto"], ["--dpus", "none"]])
+def test_folders_of_ones_own_that_cannot_be_looked_into(options, witness_env, tmp_path):
+    """As HOME behind `su` or `sudo`, which is another user's. Root may look anywhere, so here it cannot be."""
+    nowhere = str(tmp_path / ("x" * 300))
+    env = witness_env | {"XDG_CONFIG_HOME": nowhere, "XDG_CACHE_HOME": nowhere}
+    result = offpath("run", *options, "--", "sh", "-c", "exit 3", env=env | {"OFFPATH_POLICY_FILE": ""})
+    assert result.returncode == 3 and "Traceback" not in result.stderr, result.stderr
+    assert "nothing was learned yet" in offpath("policy", "list", env=env).stderr
+
+
 @pytest.mark.parametrize("signum", [signal.SIGQUIT, signal.SIGALRM, signal.SIGXCPU])
 def test_a_signal_that_would_end_us_reaches_the_program(signum, witness_env):
     """Else it would go on, without anybody who waits for it."""

@@ -33,6 +33,11 @@ def private_folder(folder: Path) -> Path:
     return folder
 
 
+def readable(file: Path) -> bool:
+    """Is a file that we can read. HOME may be another user's, where we may not even look."""
+    return os.path.isfile(file) and os.access(file, os.R_OK)
+
+
 def new_file(path: Path) -> IO[bytes]:
     """A file that was not there before, for us only; what was there is removed, not followed."""
     path.unlink(missing_ok=True)

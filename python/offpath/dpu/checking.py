@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from offpath.base.errors import UserError
+from offpath.base.files import readable
 from offpath.base.paths import paths
 from offpath.base.version import __version__
 from offpath.dpu.dpufile import EVERY_HOST, Dpu
@@ -37,7 +38,7 @@ class Finding:
 
 def key_variables() -> dict[str, str]:
     """The user's own key where no other is named."""
-    if os.environ.get(KEY_VARIABLE) or not default_key_path().is_file():
+    if os.environ.get(KEY_VARIABLE) or not readable(default_key_path()):
         return {}
     return {KEY_VARIABLE: str(default_key_path())}
 

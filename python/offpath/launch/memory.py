@@ -107,7 +107,7 @@ def _is_of(practice: dict, job: Job) -> bool:
 
 
 def _site() -> list[dict]:
-    if not SITE_FILE.exists():
+    if not os.path.exists(SITE_FILE):  # False, too, where we may not look
         return []
     try:
         return read_file(SITE_FILE)
@@ -226,7 +226,7 @@ def _use(task: Callable[[sqlite3.Connection], Answer], otherwise: Answer) -> Ans
 def _opened(create: bool = False) -> Iterator[sqlite3.Connection | None]:
     """The database in one transaction; None when there is none. Raises UserError when it is not one of ours."""
     where = file()
-    if not create and not where.exists():
+    if not create and not os.path.exists(where):
         yield None
         return
     try:

@@ -7,13 +7,13 @@ Texts are read by the product's own parser (the program offpath-policy), so what
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from offpath.base.errors import UserError
+from offpath.base.files import readable
 from offpath.base.paths import built, config_folder, paths
 
 FILE_VARIABLE = "OFFPATH_POLICY_FILE"
@@ -65,15 +65,15 @@ def default_file() -> Path:
 
 
 def tuned_file(chosen: str | None) -> Path | None:
-    """The policy file of this machine: `chosen`, or the default one if it exists; None when there is none.
+    """The policy file of this machine: `chosen`, or the default one if we can read it; None when there is none.
 
     Raises UserError when a chosen one cannot be read.
     """
     if chosen == NO_FILE:
         return None
     if not chosen:
-        return default_file() if default_file().is_file() else None
-    if not os.access(chosen, os.R_OK) or not Path(chosen).is_file():
+        return default_file() if readable(default_file()) else None
+    if not readable(Path(chosen)):
         raise UserError(
             f"The policy file {chosen} cannot be read (its rows would be missing). Run offpath tune, or give none."
         )
