@@ -153,6 +153,16 @@ def test_a_key_of_the_terminal_is_heard_once(name, key, stdin, witness_env):
     assert b"heard 1" in said and status == 0, said
 
 
+def test_what_is_named_like_a_launcher_gets_all_of_its_input(witness_env, tmp_path):
+    """It is asked for its version first, and may say anything."""
+    script = tmp_path / "mpirun.sh"
+    script.write_text("#!/bin/sh\ncat\nprintf '\\377'\n")
+    script.chmod(0o755)
+    command = [ROOT / "offpath", "run", "-q", "--", script]
+    result = subprocess.run(command, input=b"input", capture_output=True, timeout=LIMIT_S, env=os.environ | witness_env)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"input\377", b"")
+
+
 OURS, TOOL = "/p/lib/liboffpath_mpi.so", "/t/tool.so"
 
 

@@ -162,6 +162,9 @@ def _kind_of_banner(banner: str) -> str | None:
 @functools.cache
 def _version_banner(program: str) -> str:
     try:
-        return subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20).stdout
+        command = [program, "--version"]  # a script of that name may read what the program is to read
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20
+        ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
