@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -85,6 +86,8 @@ Memfd& Memfd::operator=(Memfd&& other) noexcept {
 Memfd::~Memfd() { unmap(); }
 
 void Memfd::keep_first(size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  bytes = (bytes + page - 1) / page * page;
   if (data_ == nullptr || bytes >= bytes_) return;
   madvise(data_ + bytes, bytes_ - bytes, MADV_REMOVE);  // the file stays as long as it is mapped
   steady_ = {};

@@ -37,7 +37,7 @@ class Memfd {
   };
   // These stretches of it stay mapped, for ever; they are in order.
   void unmap_but(std::span<const Stretch> kept);
-  // The rest is unmapped, and so are its pages given back, if nobody else has them. Whole pages. Closes the descriptor, too.
+  // The rest is unmapped, and so are its pages given back, if nobody else has them. Closes the descriptor, too.
   void keep_first(size_t bytes);
   // What is mapped stays.
   void close_descriptor() { fd_.reset(); }

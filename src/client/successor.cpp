@@ -40,6 +40,7 @@ std::unique_ptr<Successor> Successor::make(offpath_session& lost) {
   std::unique_ptr<Successor> made(new Successor(lost));
   try {
     made->thread_ = base::quiet_thread([successor = made.get()] { successor->run(); });
+    made->has_run_ = true;
   } catch (const std::exception&) {  // the system has no thread left
     return nullptr;
   }
@@ -47,6 +48,7 @@ std::unique_ptr<Successor> Successor::make(offpath_session& lost) {
 }
 
 Successor::~Successor() {
+  if (!has_run_) return;  // the mutex is held
   std::thread ends;
   {
     std::lock_guard lock(lost_.mutex);
@@ -176,6 +178,7 @@ void Successor::shrink(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   if (lost_.made_by != nullptr) lost_.made_by->join();
   lock.lock();
+  if (!lost_.is_empty()) return;
   lost_.shrink();
   has_shrunk_ = true;
 }

@@ -73,6 +73,7 @@ class Successor {
   bool may_leave_ = false;   // nothing is made in the session any more, but by who stays
   int looks_ = 0;            // since then whether it can
   bool has_shrunk_ = false;  // the session
+  bool has_run_ = false;     // it has had a thread
   bool over_ = false;        // the thread has ended, or is about to
   offpath_session_t* next_ = nullptr;
   std::map<const offpath_function*, offpath_function_t*> functions_;

@@ -219,8 +219,10 @@ TEST(Operation, MayBeFreedUnfinished) {
     }
     offpath_session_counters_t counters{};
     counters.struct_bytes = sizeof(counters);
-    REQUIRE(eventually([&] {
-      return offpath_session_counters(session, &counters) == OFFPATH_OK && counters.pulled_bytes == 20 * 200001;
+    constexpr uint64_t kBytes = 20 * 200001;
+    REQUIRE(eventually([&] {  // also what the other one takes from here, or its memory would go under that
+      return offpath_session_counters(session, &counters) == OFFPATH_OK && counters.pulled_bytes == kBytes &&
+             counters.served_bytes == kBytes;
     }));
     REQUIRE(counters.failed_count == 0);
   });

@@ -35,6 +35,10 @@ struct Elements {
   int measure(MPI_Datatype handle, bool whole);
   // They get so much data, from the first byte on: as many of them as it needs, the last one perhaps in part.
   int cut(uint64_t data);
+  // The last one is in part.
+  bool is_cut() const {
+    return footprint && footprint->size_bytes > 0 && bytes % static_cast<uint64_t>(footprint->size_bytes) != 0;
+  }
 };
 
 // The origin's memory on one side, as the service gets it: in place, by its layout, or through staging memory.

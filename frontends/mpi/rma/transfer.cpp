@@ -147,6 +147,8 @@ int Start::post_atomic_natively() {
   const auto& [kind, target, displacement, count, type, send, result, op, compare, predefined] = transfer_;
   const MPI_Win win = window_.handle();
   void* const to = const_cast<void*>(result.address);
+  // A part of an element cannot be said natively.
+  if (there_.is_cut() || (fetches_ && fetched_.is_cut())) return MPI_ERR_TRUNCATE;
   MPI_Request request = MPI_REQUEST_NULL;
   int code = MPI_SUCCESS;
   window_.mixture()->count(target, there_.bytes);

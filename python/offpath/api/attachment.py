@@ -54,13 +54,15 @@ class Attachment:
         if not self.mine:
             return
         self._await_users()
-        handle, self.handle = self.handle, 0
-        self._closing = False
-        for operation in list(self._handles):
-            library().offpath_op_free(operation)
-        self._handles.clear()
-        library().offpath_session_detach(handle)
-        self._given_up.clear()  # the service has let go of their memory
+        try:
+            handle, self.handle = self.handle, 0
+            for operation in list(self._handles):
+                library().offpath_op_free(operation)
+            self._handles.clear()
+            library().offpath_session_detach(handle)
+            self._given_up.clear()  # the service has let go of their memory
+        finally:
+            self._closing = False
 
     def _await_users(self) -> None:
         """From then on nobody comes any more."""

@@ -45,7 +45,7 @@ class Saving(Operation[str]):
         if os.path.exists(self._path) and not os.path.isfile(self._path):
             raise ArgumentError(f"{path} is no plain file (a file would take its place). Give the name of a file.")
         held = Buffer(body, what="what is saved")
-        self._at, self._lock = len(head), threading.Lock()
+        self._at, self._lock = len(head), threading.RLock()
         self._error: OSError | None = None
         self._number, self._is_old = next(_numbers), False
         folder, name = os.path.split(self._path)
@@ -78,6 +78,7 @@ class Saving(Operation[str]):
         return OSError(error.errno, error.strerror, self._path)
 
     def test(self) -> bool:
+        """Whoever finds that all is written puts it on the disk, which takes as long as the disk does."""
         with self._lock:  # what ends it is done once
             return super().test()
 
@@ -92,14 +93,14 @@ class Saving(Operation[str]):
             finally:
                 os.close(descriptor)
             self._take_place()
-            return int(Status.OK)
+            status = int(Status.OK)
         except OSError as error:
             self._error = self._named(error)
             if os.path.exists(self._part):
                 os.unlink(self._part)
-            return int(Status.ERR_FILE)
-        finally:
-            self._session.savings.pop(self, None)
+            status = int(Status.ERR_FILE)
+        self._session.savings.pop(self, None)  # not where Ctrl-C came in between: then it is done later
+        return status
 
     def _take_place(self) -> None:
         """An older one of the same name that ends later does not."""

@@ -46,7 +46,7 @@ class Task(Operation[Any]):
         super().__init__(session, handle, keep, None, timeout)
         self._report = report
         self._ending: Ending | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def test(self) -> bool:
         with self._lock:  # one thread reads what the function said, and the others do not go on without it
@@ -131,7 +131,7 @@ class Tasks:
             argument = argument_for(function, arguments, options or {}, held, access, report, sharing)
             held.append(report.buffer)
             access.append(Access.REPORT)
-        versions = [self._versions.number(*one) for one in zip(held, (one.version for one in given))]
+        versions = [self._versions.number(buffer, *one) for buffer, one in zip(held, given)]
         versions += [0] * (len(held) - len(given))
         return _submit(session, native, argument, held, access, versions, report, after, priority, limit)
 

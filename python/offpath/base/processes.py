@@ -147,12 +147,20 @@ def _forwarding(child: subprocess.Popen, received: list[int], own_session: bool)
         yield  # only the main thread may set handlers; ours stay what they are
         return
 
-    def forward(signum: int, _frame) -> None:
-        received.append(signum)
-        if signum in BY_KEY and not own_session and _in_front():
-            return  # the terminal has told the command already
+    def send(signum: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             child.send_signal(signum)
+
+    def forward(signum: int, _frame) -> None:
+        received.append(signum)
+        # A key of the terminal has told the command already. Where its input is another one, that is not sure: what still runs
+        # after a while hears it (again).
+        if signum not in BY_KEY or own_session or not _in_front():
+            send(signum)
+        elif not os.isatty(0):
+            later = threading.Timer(STOP_GRACE_S, send, (signum,))
+            later.daemon = True
+            later.start()
 
     with handling(FORWARDED, forward):
         yield

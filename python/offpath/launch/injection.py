@@ -131,18 +131,18 @@ def with_variables(argv: Sequence[str], chosen: Mapping[str, str]) -> tuple[list
 
 def _with_libraries(argv: Sequence[str], kind: str | None, chosen: str) -> list[str]:
     """A launcher that is itself told what to preload believes that, and not us: our libraries go behind it there."""
-    words = list(argv)
+    words = list(map(str, argv))
     libraries = [entry for entry in chosen.split(":") if Path(entry).name.startswith("liboffpath_")]
-    for at, word in enumerate(argv[1:], 1):
+    for at, word in enumerate(words[1:], 1):
         name, equals, value = word.partition("=")
-        if not libraries or name != "LD_PRELOAD" or argv[at - 1] not in PRELOAD_OPTIONS.get(kind, ()):
+        if not libraries or name != "LD_PRELOAD" or words[at - 1] not in PRELOAD_OPTIONS.get(kind, ()):
             continue
         if equals:
             words[at] = f"{name}={preload(libraries, {name: value})}"
         elif kind == mpis.OPENMPI:  # means what it has in its environment
             words[at] = f"{name}={chosen}"
         elif at + 1 < len(words):
-            words[at + 1] = preload(libraries, {name: argv[at + 1]})
+            words[at + 1] = preload(libraries, {name: words[at + 1]})
     return words
 
 

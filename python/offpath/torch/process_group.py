@@ -72,7 +72,8 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
         return self.allgather_into_tensor_coalesced([out], [given])
 
     def allgather_into_tensor_coalesced(self, out: Tensors, given: Tensors, opts: Any = None) -> Work:
-        alike(*given, *out)
+        for pair in zip(given, out):
+            alike(*pair)
         operations = [self._team.iallgather(flat(mine), flat(all_of_them)) for mine, all_of_them in zip(given, out)]
         return Work(operations, list(out), None)
 

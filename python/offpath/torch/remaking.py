@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from typing import Any
 
@@ -36,15 +37,21 @@ class Placed:
         """Whether executors have it as it is now: a program may change its data set between epochs. What cannot be
         pickled any more (it has opened a file) has not changed."""
         try:
-            return self._stays or digest(_pickled(self.recipe)) == self._digest
+            return self._stays or not self.crew.able() or digest(_pickled(self.recipe)) == self._digest
         except ArgumentError:
             return True
+
+    def _note_own_changes(self) -> None:
+        """A data set may keep samples that were made here; it has not changed by that."""
+        with contextlib.suppress(ArgumentError):
+            self._digest = digest(_pickled(self.recipe))
 
     def begin(self, indices: Any, epoch: int) -> Batch:
         if self.room:
             return Batch(self, indices, epoch)
         made = self.recipe.make(indices, epoch)  # so much room a batch needs is known then
         self.room = Parts(made).bytes + _MORE_BYTES
+        self._note_own_changes()
         first = Batch(self, indices, epoch, made, begun=self._check)
         if self._check:
             self._first = first

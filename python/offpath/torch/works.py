@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch._C._distributed_c10d import Work as TorchWork
 
-from offpath.api.failures import WaitTimeout
+from offpath.api.failures import StateError, WaitTimeout
 from offpath.api.operation import Operation
 
 _SLICE_S = 0.2
@@ -124,7 +124,7 @@ class _Held:
         self._works: dict[Work, None] = {}
 
     def add(self, work: Work) -> None:
-        while (oldest := self._oldest()) is not None and oldest._future is None and oldest.is_completed():
+        while (oldest := self._oldest()) is not None and oldest._future is None and _is_over(oldest):
             self.discard(oldest)
         with self._lock:
             self._works[work] = None
@@ -136,6 +136,13 @@ class _Held:
     def _oldest(self) -> Work | None:
         with self._lock:
             return next(iter(self._works), None)
+
+
+def _is_over(work: Work) -> bool:
+    try:
+        return work.is_completed()
+    except StateError:  # its session was closed
+        return True
 
 
 _held = _Held()
