@@ -131,7 +131,7 @@ class Tasks:
             argument = argument_for(function, arguments, options or {}, held, access, report, sharing)
             held.append(report.buffer)
             access.append(Access.REPORT)
-        versions = [self._versions.number(buffer, *one) for buffer, one in zip(held, given)]
+        versions = [self._versions.number(buffer, one.version, one.array) for buffer, one in zip(held, given)]
         versions += [0] * (len(held) - len(given))
         return _submit(session, native, argument, held, access, versions, report, after, priority, limit)
 

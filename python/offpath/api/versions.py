@@ -19,11 +19,11 @@ class Versions:
         self._numbers = itertools.count(1)
         self._known: dict[tuple[int, int], tuple[Any, int, int]] = {}  # by place: whose, version, number
 
-    def number(self, buffer: Buffer, array: BufferLike, version: int) -> int:
-        """`buffer`: of `array`. 0 of version 0: it may change at any time."""
+    def number(self, buffer: Buffer, version: int, array: BufferLike | None = None) -> int:
+        """`array`: what the program has given, else the buffer's owner. 0 of version 0: it may change at any time."""
         if version == 0:
             return 0
-        place, mark = (buffer.address, buffer.nbytes), _mark(array)
+        place, mark = (buffer.address, buffer.nbytes), _mark(buffer.owner if array is None else array)
         known = self._known.get(place)
         if known is None or known[:2] != (mark, version):
             if len(self._known) >= _KNOWN:
@@ -34,7 +34,7 @@ class Versions:
 
 def _mark(owner: Any) -> Any:
     """Equal for one owner of memory as long as it lives, whichever view of it is asked, and for no two. Of what nobody
-    can look after: of bytes what they are, of others (a bytearray) new each time."""
+    can look after: of bytes what they are, of a bytearray nothing (the program knows), of others new each time."""
     while getattr(owner, "base", None) is not None:  # NumPy's views
         owner = owner.base
     while isinstance(owner, memoryview):
@@ -42,6 +42,8 @@ def _mark(owner: Any) -> Any:
     try:
         return _Alive(owner)
     except TypeError:
+        if isinstance(owner, bytearray):
+            return None
         return hash(owner) if isinstance(owner, bytes) else object()
 
 

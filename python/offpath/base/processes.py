@@ -21,6 +21,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 FORWARDED = (*ENDING, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU)  # the last two: some schedulers
 BY_KEY = (signal.SIGINT, signal.SIGQUIT)
 STOP_GRACE_S = 5.0
+Starts = Callable[[], subprocess.Popen]
 
 
 @dataclass
@@ -77,15 +78,15 @@ def run(
     """
     command = ["setpriv", "--pdeathsig", "TERM", *argv] if own_session else list(argv)
     pipe = subprocess.PIPE if capture else None
-    try:
-        child = subprocess.Popen(
-            command, env=dict(env), stdout=pipe, stderr=pipe, text=True, errors="replace",
-            start_new_session=own_session, close_fds=False,
-        )  # fmt: skip
-    except OSError as error:
-        raise _not_started(command[0], error) from None
     received: list[int] = []
-    with _forwarding(child, received, own_session):
+    with _forwarding(received, own_session) as start:
+        try:
+            child = start(lambda: subprocess.Popen(
+                command, env=dict(env), stdout=pipe, stderr=pipe, text=True, errors="replace",
+                start_new_session=own_session, close_fds=False,
+            ))  # fmt: skip
+        except OSError as error:
+            raise _not_started(command[0], error) from None
         try:
             stdout, stderr = child.communicate(timeout=timeout)
         except BaseException:
@@ -142,19 +143,32 @@ def _not_started(program: str, error: OSError) -> UserError:
 
 
 @contextlib.contextmanager
-def _forwarding(child: subprocess.Popen, received: list[int], own_session: bool) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set handlers; ours stay what they are
-        return
+def _forwarding(received: list[int], own_session: bool) -> Iterator[Callable[[Starts], subprocess.Popen]]:
+    """Gives what starts the child by the function it is given. What comes before that is passed on then."""
+    children: list[subprocess.Popen] = []
+    early: list[int] = []
 
     def send(signum: int) -> None:
         with contextlib.suppress(ProcessLookupError):
-            child.send_signal(signum)
+            children[0].send_signal(signum)
+
+    def start(begin: Starts) -> subprocess.Popen:
+        children.append(begin())
+        for signum in early:
+            send(signum)
+        return children[0]
+
+    if threading.current_thread() is not threading.main_thread():
+        yield start  # only the main thread may set handlers; ours stay what they are
+        return
 
     def forward(signum: int, _frame) -> None:
         received.append(signum)
-        # A key of the terminal has told the command already. Where its input is another one, that is not sure: what still runs
-        # after a while hears it (again).
+        if not children:
+            early.append(signum)
+            return
+        # A key of the terminal has told the command already. Where its input is another one, that is not sure: what
+        # still runs after a while hears it (again).
         if signum not in BY_KEY or own_session or not _in_front():
             send(signum)
         elif not os.isatty(0):
@@ -163,7 +177,7 @@ def _forwarding(child: subprocess.Popen, received: list[int], own_session: bool)
             later.start()
 
     with handling(FORWARDED, forward):
-        yield
+        yield start
 
 
 def _in_front() -> bool:
