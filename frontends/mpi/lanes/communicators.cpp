@@ -6,6 +6,7 @@
 #include "mpi/lanes/offloader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -14,22 +15,33 @@
 namespace offpath::mpi {
 namespace {
 
-// The members' ranks in MPI_COMM_WORLD, for who has room for `size` of them twice. False: any is from another world.
-bool find_world_ranks(MPI_Comm comm, int size, int* own, int* world) {
+// Gives `take` each member's rank in MPI_COMM_WORLD, in order. False: one is from another world. Needs no memory.
+template <typename Take>
+bool for_world_ranks(MPI_Comm comm, int size, Take take) {
+  constexpr int kAtOnce = 256;
+  std::array<int, kAtOnce> own{}, world{};
   MPI_Group group = MPI_GROUP_NULL;
-  std::iota(own, own + size, 0);
   bool found = native.Comm_group(comm, &group) == MPI_SUCCESS;
-  found = found && native.Group_translate_ranks(group, size, own, job.world_group(), world) == MPI_SUCCESS;
+  for (int first = 0; found && first < size; first += kAtOnce) {
+    const int count = std::min(kAtOnce, size - first);
+    std::iota(own.begin(), own.begin() + count, first);
+    found = native.Group_translate_ranks(group, count, own.data(), job.world_group(), world.data()) == MPI_SUCCESS;
+    for (int i = 0; found && i < count; ++i) {
+      const int rank = world[static_cast<size_t>(i)];
+      found = rank != MPI_UNDEFINED && rank >= 0;
+      if (found) take(rank);
+    }
+  }
   if (group != MPI_GROUP_NULL) native.Group_free(&group);
-  return found && std::none_of(world, world + size, [](int rank) { return rank == MPI_UNDEFINED || rank < 0; });
+  return found;
 }
 
-// Room for the ranks of any communicator of this world, so that every rank can always say how many nodes it has: no rank may take
-// another path than the others for want of memory.
-struct Room {
+// Which nodes were met. Made beforehand, so that every rank can always say how many a communicator has: no rank may take another path
+// than the others for want of memory.
+struct Met {
   std::mutex mutex;
-  std::vector<int> own, world;
-} room;
+  std::vector<bool> nodes;
+} met;
 
 // Attribute callbacks: a duplicate does not inherit the lane; a freed communicator forgets it.
 int keep_attribute_back(MPI_Comm, int, void*, void*, void*, int* flag) {
@@ -47,13 +59,14 @@ int keyval = MPI_KEYVAL_INVALID;
 }  // namespace
 
 std::vector<int> world_ranks(MPI_Comm comm, int size) {
-  std::vector<int> own(static_cast<size_t>(size)), world(static_cast<size_t>(size));
-  return find_world_ranks(comm, size, own.data(), world.data()) ? world : std::vector<int>();
+  std::vector<int> ranks;
+  ranks.reserve(static_cast<size_t>(size));
+  if (!for_world_ranks(comm, size, [&ranks](int rank) { ranks.push_back(rank); })) ranks.clear();
+  return ranks;
 }
 
 int open_communicators() {
-  room.own.resize(static_cast<size_t>(job.size()));
-  room.world.resize(static_cast<size_t>(job.size()));
+  met.nodes.resize(job.nodes());
   return native.Comm_create_keyval(&keep_attribute_back, &forget_communicator, &keyval, nullptr);
 }
 
@@ -90,13 +103,11 @@ std::vector<uint32_t> nodes_of(MPI_Comm comm) {
 uint32_t count_nodes(MPI_Comm comm) {
   const Inside inside;
   const int size = size_to_count(comm);
-  std::lock_guard lock(room.mutex);
-  if (size == 0 || static_cast<size_t>(size) > room.own.size()) return 0;
-  if (!find_world_ranks(comm, size, room.own.data(), room.world.data())) return 0;
-  const auto begin = room.world.begin(), end = begin + size;
-  std::transform(begin, end, begin, [](int rank) { return static_cast<int>(job.node_of(rank)); });
-  std::sort(begin, end);
-  return static_cast<uint32_t>(std::unique(begin, end) - begin);
+  if (size == 0) return 0;
+  std::lock_guard lock(met.mutex);
+  std::fill(met.nodes.begin(), met.nodes.end(), false);
+  if (!for_world_ranks(comm, size, [](int rank) { met.nodes[job.node_of(rank)] = true; })) return 0;
+  return static_cast<uint32_t>(std::count(met.nodes.begin(), met.nodes.end(), true));
 }
 
 void adopt_communicator(MPI_Comm comm, Preference preference, const std::string& compress) {
@@ -122,8 +133,10 @@ void adopt_communicator(MPI_Comm comm, Preference preference, const std::string&
     say_cannot(kCommunicator, problem);
   }
   if (made.agree(entered) || lane == nullptr) return;
-  native.Comm_set_attr(comm, keyval, nullptr);
-  offloader.forget_comm(comm, *lane);
+  if (entered)
+    native.Comm_set_attr(comm, keyval, nullptr);  // forgets it
+  else
+    offloader.forget_comm(comm, *lane);
 }
 
 }  // namespace offpath::mpi

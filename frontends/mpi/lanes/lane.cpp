@@ -27,8 +27,8 @@ Lane::Lane(CommCell comm, Assembly parts, uint32_t nodes, Preference preference)
       size_(parts.size),
       nodes_(nodes),
       neighborhood_(std::move(parts.neighborhood)),
-      turn_(std::make_unique<Turn>(Seat{shadow_, rank_, size_}, turns_)),
-      adapter_(std::make_unique<Adapter>(rank_, nodes_, comm_, broken_, preference)) {}
+      adapter_(std::make_unique<Adapter>(rank_, nodes_, comm_, broken_, preference)),
+      turn_(std::make_unique<Turn>(Seat{shadow_, rank_, size_}, turns_)) {}
 
 void Lane::begin(MPI_Comm shadow, MPI_Comm council) {
   shadow_ = shadow;

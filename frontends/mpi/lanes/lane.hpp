@@ -155,6 +155,7 @@ class Lane {
   int size_;
   uint32_t nodes_;
   std::unique_ptr<Neighborhood> neighborhood_;
+  std::unique_ptr<Adapter> adapter_;
   std::atomic<bool> closed_{false};
   Phase phase_ = Phase::offloading;
   std::atomic<bool> broken_{false};
@@ -196,7 +197,6 @@ class Lane {
   bool may_issue_ = true;  // during a round: nothing before this operation holds it up
   bool departing_ = false;
   MPI_Request departure_ = MPI_REQUEST_NULL;  // a barrier on the shadow
-  std::unique_ptr<Adapter> adapter_;
 };
 
 using Lanes = std::list<std::unique_ptr<Lane>>;

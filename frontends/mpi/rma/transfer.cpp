@@ -17,8 +17,7 @@ constexpr uint64_t kMostNativeBytes = INT32_MAX;  // one count of a native call
 
 bool begins_at_once(const Elements& elements) {
   const Footprint& footprint = *elements.footprint;
-  const bool whole = elements.bytes % static_cast<uint64_t>(footprint.size_bytes) == 0;
-  return whole && footprint.contiguous(elements.count) && footprint.ranges->front().offset_bytes == 0;
+  return !elements.is_cut() && footprint.contiguous(elements.count) && footprint.ranges->front().offset_bytes == 0;
 }
 
 // What a call asks for, checked step by step.

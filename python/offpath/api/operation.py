@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Generator, Sequence
 from ctypes import byref, c_int, c_void_p, create_string_buffer, sizeof
@@ -184,6 +185,20 @@ class Operation(Generic[Result]):
     def __del__(self) -> None:
         # Other threads cannot be inside a call with it: they would have it.
         self._session.give_up(self._handle, self._keep)
+
+
+class EndedOnce(Operation[Result]):
+    """Whose end has a part of this process's: one thread does that, and the others do not go on without it."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, session: Attachment, handle: int, keep: Any, result: Result, timeout: float | None):
+        super().__init__(session, handle, keep, result, timeout)
+        self._lock = threading.RLock()
+
+    def test(self) -> bool:
+        with self._lock:
+            return super().test()
 
 
 def before(session: Attachment, operations: Sequence[Operation[Any]], what: str) -> Any:

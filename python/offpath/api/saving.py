@@ -20,7 +20,7 @@ from offpath.api.buffers import Buffer
 from offpath.api.constants import Status
 from offpath.api.failures import ArgumentError, WaitTimeout
 from offpath.api.library import library
-from offpath.api.operation import Operation
+from offpath.api.operation import EndedOnce
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,10 +34,10 @@ _numbers = itertools.count()
 _places = threading.Lock()
 
 
-class Saving(Operation[str]):
+class Saving(EndedOnce[str]):
     """An operation whose result is the file's name. One that nobody waits for is done when its session is closed."""
 
-    __slots__ = ("_at", "_error", "_is_old", "_lock", "_number", "_part", "_path")
+    __slots__ = ("_at", "_error", "_is_old", "_number", "_part", "_path")
 
     def __init__(self, session: Attachment, path: Path, head: bytes, body: BufferLike):
         super().__init__(session, 0, None, os.fspath(path), None)
@@ -45,7 +45,7 @@ class Saving(Operation[str]):
         if os.path.exists(self._path) and not os.path.isfile(self._path):
             raise ArgumentError(f"{path} is no plain file (a file would take its place). Give the name of a file.")
         held = Buffer(body, what="what is saved")
-        self._at, self._lock = len(head), threading.RLock()
+        self._at = len(head)
         self._error: OSError | None = None
         self._number, self._is_old = next(_numbers), False
         folder, name = os.path.split(self._path)
@@ -77,12 +77,8 @@ class Saving(Operation[str]):
     def _named(self, error: OSError) -> OSError:
         return OSError(error.errno, error.strerror, self._path)
 
-    def test(self) -> bool:
-        """Whoever finds that all is written puts it on the disk, which takes as long as the disk does."""
-        with self._lock:  # what ends it is done once
-            return super().test()
-
     def _finish(self, status: int) -> int:
+        """Puts it on the disk, which takes as long as the disk does."""
         try:
             # Opened in any case: network file systems send what others are to see when a writer closes.
             descriptor = os.open(self._part, os.O_WRONLY | os.O_CLOEXEC)

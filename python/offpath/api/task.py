@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, byref, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
@@ -15,7 +14,7 @@ from offpath.api.calling import argument_for, check_callable
 from offpath.api.constants import TASK_ARGUMENT_MAX_BYTES, TASK_RANGES_MAX, Access, Status
 from offpath.api.failures import ArgumentError, StateError, TaskError, failure
 from offpath.api.library import check, library, native_file, quick, status_text
-from offpath.api.operation import Operation, before
+from offpath.api.operation import EndedOnce, Operation, before
 from offpath.api.sharing import Report, Sharing
 from offpath.api.versions import Versions
 from offpath.tasks.letters import PROTOCOL, Ending, in_words, unpack
@@ -37,20 +36,15 @@ class Unchanged(NamedTuple):
     version: int = 1
 
 
-class Task(Operation[Any]):
+class Task(EndedOnce[Any]):
     """An operation whose result is what a Python function returned; None of a native one."""
 
-    __slots__ = ("_ending", "_lock", "_report")
+    __slots__ = ("_ending", "_report")
 
     def __init__(self, session: Attachment, handle: int, keep: Any, report: Report | None, timeout: float | None):
         super().__init__(session, handle, keep, None, timeout)
         self._report = report
         self._ending: Ending | None = None
-        self._lock = threading.RLock()
-
-    def test(self) -> bool:
-        with self._lock:  # one thread reads what the function said, and the others do not go on without it
-            return super().test()
 
     def cancel(self) -> None:
         """Nobody wants the result any more: it ends soon, by CancelledError if it was not finished before."""

@@ -40,8 +40,12 @@ def pickled(value: Any, what: str) -> bytes:
     raise ArgumentError(f"{what} cannot be pickled ({problem}). {advice}")
 
 
-def digest(text: bytes) -> bytes:
-    return hashlib.blake2b(text).digest()
+def digest_of(value: Any) -> bytes | None:
+    """Another one when the value has changed. None: it cannot be pickled (any more, as it has opened a file)."""
+    try:
+        return hashlib.blake2b(pickled(value, "a value")).digest()
+    except ArgumentError:
+        return None
 
 
 class _Pickler(pickle.Pickler):

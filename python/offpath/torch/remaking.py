@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from typing import Any
 
-from offpath.api.failures import ArgumentError, OffpathError, TaskError
+from offpath.api.failures import OffpathError, TaskError
 from offpath.torch import batches
 from offpath.torch.batches import Recipe, SampleError
 from offpath.torch.executors import executors, warn
 from offpath.torch.packing import Parts, unpack
-from offpath.torch.placing import digest, pickled
+from offpath.torch.placing import digest_of, pickled
 
 _MORE_BYTES = 1024  # than the first batch needs; all of it crosses the link of a DPU
 _MORE = 1.25  # than one needs that was longer: others will be
@@ -24,8 +23,8 @@ class Placed:
 
     def __init__(self, recipe: Recipe, check: bool):
         self.recipe, self.name = recipe, uuid.uuid4().hex
-        text = _pickled(recipe)
-        self._digest = digest(text)
+        text = pickled(self._now(), "the data set, or its collate_fn,")
+        self._digest: bytes | None = None
         self.crew = executors()
         self.text = self.crew.keep(text)
         self.room = 0
@@ -35,23 +34,19 @@ class Placed:
 
     def is_current(self) -> bool:
         """Whether executors have it as it is now: a program may change its data set between epochs. What cannot be
-        pickled any more (it has opened a file) has not changed."""
-        try:
-            return self._stays or not self.crew.able() or digest(_pickled(self.recipe)) == self._digest
-        except ArgumentError:
-            return True
+        pickled any more has not changed."""
+        return self._stays or not self.crew.able() or digest_of(self._now()) in (None, self._digest)
 
-    def _note_own_changes(self) -> None:
-        """A data set may keep samples that were made here; it has not changed by that."""
-        with contextlib.suppress(ArgumentError):
-            self._digest = digest(_pickled(self.recipe))
+    def _now(self) -> Recipe:
+        self.recipe.dataset.epoch = 0  # each batch says its own
+        return self.recipe
 
     def begin(self, indices: Any, epoch: int) -> Batch:
         if self.room:
             return Batch(self, indices, epoch)
         made = self.recipe.make(indices, epoch)  # so much room a batch needs is known then
         self.room = Parts(made).bytes + _MORE_BYTES
-        self._note_own_changes()
+        self._digest = digest_of(self._now())  # by now the data set may keep what was made here
         first = Batch(self, indices, epoch, made, begun=self._check)
         if self._check:
             self._first = first
@@ -73,11 +68,6 @@ class Placed:
         if not self._stays:
             self._stays = True
             warn(f"the service's executors cannot make batches: {why} This process makes them.")
-
-
-def _pickled(recipe: Recipe) -> bytes:
-    recipe.dataset.epoch = 0  # each batch says its own
-    return pickled(recipe, "the data set, or its collate_fn,")
 
 
 class Batch:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from offpath.api.failures import ArgumentError, OffpathError, TaskError
+from offpath.api.failures import OffpathError, TaskError
 from offpath.torch import evaluating, profiling
 from offpath.torch.executors import Executors, chosen_place, executors, warn
 from offpath.torch.packing import Parts, unpack
-from offpath.torch.placing import digest, pickled, read
+from offpath.torch.placing import digest_of, pickled, read
 
 
 class Result(NamedTuple):
@@ -45,7 +45,8 @@ class Validation:
         self._callbacks, self._on = list(on_result), chosen_place(on, "a validation cannot run")
         self._epoch = 0
         self._name = ""
-        self._text = self._digest = b""
+        self._text = b""
+        self._digest: bytes | None = None
         self._crew: Executors | None = None
         self._what: Any = None
         self._memory: list[Any] = [None, None]
@@ -73,17 +74,13 @@ class Validation:
 
     def _place(self, crew: Executors) -> None:
         """Gives executors what they need, and again where the program has changed the arguments. What cannot be pickled
-        any more (it has opened a file) has not changed."""
+        any more has not changed."""
         called = (self._function, self._arguments)
-        try:
-            found = digest(pickled(called, "the function, or an argument,"))
-        except ArgumentError:
-            if not self._text:
-                raise
+        found = digest_of(called)
+        if self._text and found in (None, self._digest):
             return
-        if found != self._digest:
-            self._text = pickled((self._model, *called), "the model, the function, or an argument")
-            self._digest, self._name, self._what = found, uuid.uuid4().hex, crew.keep(self._text)
+        self._text = pickled((self._model, *called), "the model, the function, or an argument")
+        self._digest, self._name, self._what = found, uuid.uuid4().hex, crew.keep(self._text)
 
     def finish(self) -> list[Any]:
         """All results, the last one too."""

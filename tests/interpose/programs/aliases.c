@@ -29,16 +29,6 @@ static int all_parts(void) {
   return ok;
 }
 
-static int sum_to(int last) {
-  int ok = 1;
-  for (int i = 0; i < COUNT; ++i) {
-    int sum = 0;
-    for (int from = 0; from <= last; ++from) sum += value_of(from, 0, i, 0);
-    ok = ok && recv[i] == sum;
-  }
-  return ok;
-}
-
 static void wait_for(MPI_Request* request) { MPI_Wait(request, MPI_STATUS_IGNORE); }
 
 static void check_all(void) {
@@ -58,11 +48,11 @@ static void check_all(void) {
   MPI_Iscatter(send, COUNT, MPI_INT, part, COUNT, MPI_INT, liar, comm, &request), wait_for(&request);
   report("iscatter", rank == liar || part_is_of(rank, rank));
   MPI_Iallreduce(own(0), recv, COUNT, MPI_INT, MPI_SUM, comm, &request), wait_for(&request);
-  report("iallreduce", sum_to(size - 1));
+  report("iallreduce", are_sums(recv, COUNT, size - 1));
   MPI_Ireduce(own(0), recv, COUNT, MPI_INT, MPI_SUM, liar, comm, &request), wait_for(&request);
-  report("ireduce", rank != liar || sum_to(size - 1));
+  report("ireduce", rank != liar || are_sums(recv, COUNT, size - 1));
   MPI_Iscan(own(0), recv, COUNT, MPI_INT, MPI_SUM, comm, &request), wait_for(&request);
-  report("iscan", sum_to(rank));
+  report("iscan", are_sums(recv, COUNT, rank));
   int* mine = rank == liar ? recv : send;
   for (int i = 0; i < COUNT * size; ++i) mine[i] = value_of(rank, i / COUNT, i % COUNT, 0);
   MPI_Ialltoall(mine, COUNT, MPI_INT, recv, COUNT, MPI_INT, comm, &request), wait_for(&request);

@@ -18,6 +18,17 @@ static inline int value_of(int from, int to, int i, int round) {
   return from * 1000003 + to * 7919 + i * 31 + round * 104729;
 }
 
+/* `recv` has the sums of what the ranks up to `last` send to rank 0. */
+static inline int are_sums(const int* recv, int count, int last) {
+  int ok = 1;
+  for (int i = 0; i < count; ++i) {
+    int sum = 0;
+    for (int from = 0; from <= last; ++from) sum += value_of(from, 0, i, 0);
+    ok = ok && recv[i] == sum;
+  }
+  return ok;
+}
+
 static inline void report(const char* name, int ok) {
   int rank, all = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

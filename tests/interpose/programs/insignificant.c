@@ -32,16 +32,6 @@ static int all_parts(int to_each) {
   return ok;
 }
 
-static int sum_to(int last) {
-  int ok = 1;
-  for (int i = 0; i < COUNT; ++i) {
-    int sum = 0;
-    for (int from = 0; from <= last; ++from) sum += value_of(from, 0, i, 0);
-    ok = ok && recv[i] == sum;
-  }
-  return ok;
-}
-
 static void end(const char* name, int ok) {
   static char text[64];
   snprintf(text, sizeof(text), "%s, root %d", name, root);
@@ -72,7 +62,7 @@ static void rooted(void) {
   end("iscatterv", part_is(recv, root, rank));
   begin();
   MPI_Ireduce(send, at_root, COUNT, MPI_INT, MPI_SUM, root, comm, &request), WAIT;
-  end("ireduce", !here || sum_to(size - 1));
+  end("ireduce", !here || are_sums(recv, COUNT, size - 1));
 }
 
 static void in_place(void) {
@@ -102,7 +92,7 @@ static void of_all(void) {
   /* The first rank gets nothing, so it may have no place for it. */
   begin();
   MPI_Iexscan(send, rank == 0 ? no_place : recv, COUNT, MPI_INT, MPI_SUM, comm, &request), WAIT;
-  end("iexscan", rank == 0 || sum_to(rank - 1));
+  end("iexscan", rank == 0 || are_sums(recv, COUNT, rank - 1));
 }
 
 int main(int argc, char** argv) {
