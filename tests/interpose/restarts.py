@@ -137,9 +137,11 @@ def restarted_in_steps(s, story, ranks, act, moments=2, **changes):
         end_group(process)
     right = other.status == 0 and "wrong" not in other.out and not other.err
     check(right and float(re.search(r"longest (.*)", other.out)[1]) < SOON_S, str(other))
-    for line in statistics(stats):
+    lines = statistics(stats)
+    for line in lines:
         collective = line["collectives"]["iallreduce"]
         check("loss" not in line and collective["native_count"] == 0, str(line))
+    return lines
 
 
 def restarted_twice(s):
@@ -195,7 +197,7 @@ def held_by_ranks(s):
     return held
 
 
-def restarted_often(s):
+def restarted_often(s, **changes):
     """What is left of a session does not grow with the number of restarts: of nothing that a process has few of."""
     first = {}
 
@@ -212,7 +214,13 @@ def restarted_often(s):
         wait_until(lambda: s.service_pids() == [after], "the one before has ended")
         wait_until(is_as_at_first, f"restart {moment}: {held_by_ranks(s)}, where {first} was", 20)
 
-    restarted_in_steps(s, "often", 2, act, 8)
+    return restarted_in_steps(s, "often", 2, act, 8, **changes)
+
+
+def restarted_often_messages(s):
+    """Room for messages is left behind, too, once they have been received."""
+    for line in restarted_often(s, **MESSAGES):
+        check(line["messages"]["offloaded_count"] > line["messages"]["native_count"], str(line))
 
 
 def killed_around(s, seeds, of_the_old, **changes):
@@ -270,6 +278,6 @@ def restarted_random(s):
         wait_until(lambda: not s.service_pids(), "the services end")
 
 
-CASES = (restarted, restarted_twice, restarted_unused, restarted_making, restarted_often,
+CASES = (restarted, restarted_twice, restarted_unused, restarted_making, restarted_often, restarted_often_messages,
          restarted_random, restarted_messages, restarted_ends,
          restarted_refused, restarted_old_killed, restarted_new_killed, restarted_killed_long)

@@ -15,15 +15,21 @@ struct Seat {
   int size;
 };
 
-// The word stays where it is until all have it.
-template <typename Word>
-void say_to_all(const Word& word, const Seat& seat, int tag) {
+// word_of(peer): stays where it is until that one has it.
+template <typename WordOf>
+void say_to_each(WordOf word_of, const Seat& seat, int tag) {
   for (int step = 1; step < seat.size; ++step) {
     const int peer = (seat.rank + step) % seat.size;
+    const auto& word = word_of(peer);
     MPI_Request request = MPI_REQUEST_NULL;
     if (native.Isend(&word, sizeof(word), MPI_BYTE, peer, tag, seat.comm, &request) != MPI_SUCCESS) continue;
     native.Request_free(&request);  // nobody needs to know when it has left
   }
+}
+
+template <typename Word>
+void say_to_all(const Word& word, const Seat& seat, int tag) {
+  say_to_each([&word](int) -> const Word& { return word; }, seat, tag);
 }
 
 // Those that have arrived: take(word, from whom).

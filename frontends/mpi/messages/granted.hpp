@@ -53,8 +53,15 @@ class Granted {
   bool is_over(uint64_t number) { return number > 0 && number <= newest_ && find(number) == nullptr; }
   // Of the window that is used now; nullptr: none was granted.
   Region* newest() { return newest_ > past_ ? find(newest_) : nullptr; }
-  // The window is another one now. What lies in regions stays there.
+  // The window is another one now. What lies in regions stays there until it is taken out.
   void leave_window() { past_ = newest_; }
+  // Its sender has left that window, too. Nothing comes to a region that it has not heard of.
+  void note_past(const Departure& there) {
+    for (auto& [number, region] : regions_) {
+      if (number > past_ || region.left) continue;
+      region.left = number == there.region ? there.position : number + 1 == there.region ? there.before : 0;
+    }
+  }
   // Whether its sender is to be told what was taken out of that one.
   bool is_used(uint64_t number) {
     if (number <= past_) return false;
@@ -73,11 +80,12 @@ class Granted {
       return one.first <= past_ || one.first == newest_ || one.second.left.has_value();
     });
   }
-  // One in which nothing lies, and nothing will. It is no longer known.
+  // One in which nothing lies, and nothing will. It is no longer known. To what was of a window before nobody is granted anything
+  // again, so there a late service may write.
   std::optional<Region> take_over() {
     for (auto one = regions_.begin(); one != regions_.end(); ++one) {
       const Region& region = one->second;
-      if (one->first <= past_ || region.stays || region.left != region.released.taken()) continue;
+      if ((region.stays && one->first > past_) || region.left != region.released.taken()) continue;
       const Region over = region;
       regions_.erase(one);
       return over;

@@ -114,14 +114,10 @@ void Office::close() {
   kept_messages.close();
   routes.close();
   std::lock_guard lock(mutex_);
-  past_.push_back({team_.exchange(nullptr), std::exchange(window_, nullptr), std::exchange(pool_, Pool())});
-  for (Past& past : past_) {
-    offpath_window_destroy(past.window);
-    offpath_team_destroy(past.team);
-    if (!writes) past.pool.close();
-  }
+  put_away();
+  for (Past& past : past_) close(past, !writes);
   past_.clear();
-  offpath_memory_free(session_, table_.exchange(nullptr));
+  table_ = nullptr;
   incoming_.clear();
   outgoing_.clear();
 }
@@ -196,6 +192,7 @@ void Office::take_grant(int from, Outgoing& out) {
   // Until that is said nobody grants another one.
   const uint64_t left = left_word(number, out.region, out.ring);
   if (number > 1 && put(from, offsetof(Entry, left), &left, sizeof(left)) != OFFPATH_OK) return;
+  out.before = left_position(number, out.region, out.ring);
   out.region = number;
   out.address = address;
   out.ring = RingAllocator(bytes);
@@ -255,8 +252,13 @@ std::optional<Office::Sending> Office::start(int to, bool synchronous, const off
 
 // Its service wrote that before the library could receive the ticket there.
 bool Office::received(int to, uint64_t synchronous) {
-  const uint64_t held = resending.held(to).value_or(__atomic_load_n(&first_table_[to].held, __ATOMIC_ACQUIRE));
-  return (held & bit_of(synchronous)) == 0;
+  const auto said = [&] {
+    std::lock_guard lock(mutex_);
+    return first_table_ == nullptr ? first_held_[static_cast<size_t>(to)]
+                                   : __atomic_load_n(&first_table_[to].held, __ATOMIC_ACQUIRE);
+  };
+  const std::optional<uint64_t> held = resending.held(to);
+  return (held.value_or(said()) & bit_of(synchronous)) == 0;
 }
 
 void Office::forget(int to, uint64_t synchronous) {

@@ -7,7 +7,8 @@
 // has left. A region whose payloads were all taken out a while ago is replaced, so that its memory can go.
 //
 // After a loss each process opens another window in its next session, if all have one, and grants anew
-// (docs/design/0044-recovery.md). Regions that were granted before stay for what lies there, and get nothing more.
+// (docs/design/0044-recovery.md). Regions that were granted before stay for what lies there, and get nothing more. When all of
+// it was taken out, that window goes.
 //
 // Threads: open and close by the thread that calls MPI_Init and MPI_Finalize, the rest any.
 #pragma once
@@ -139,14 +140,15 @@ class Office {
     uint64_t region = 0;
     uint64_t address = 0;
     RingAllocator ring;
+    uint64_t before = 0;  // how far the region before that was used
     uint64_t sent = 0;
     uint64_t wished = 0;
     uint64_t synchronous = 0;  // those under way: bit number - 1
 
     // No room until the next grant, which has a higher number.
-    void forget_region() {
-      ring = RingAllocator();
+    Departure forget_region() {
       wished = 0;
+      return {region, std::exchange(ring, RingAllocator()).head(), before};
     }
   };
   struct Incoming {
@@ -166,6 +168,7 @@ class Office {
   bool grant(int to, Incoming& in, uint64_t bytes);
   // Takes in what that sender has left.
   void gather(int from, Incoming& in);
+  void give_back(const Granted::Region& region);
   // Now and then: gives back what was not used for a while.
   void tidy();
   void listen();
@@ -176,6 +179,8 @@ class Office {
   void come_back();
   void open_again();
   void take_opened();
+  // Windows before, to which nothing comes any more, and in which nothing lies.
+  void leave_past();
   void take_grant(int from, Outgoing& out);
   void wish(int to, Outgoing& out, uint64_t bytes);
   // 8 bytes or more, at once, into this process's entry there.
@@ -197,23 +202,29 @@ class Office {
   offpath_window_t* window_ = nullptr;
   std::atomic<Entry*> table_{nullptr};  // by rank; shared with the service
   std::vector<uint64_t> tables_;        // of all ranks: where they lie; 0: not open
-  const Entry* first_table_ = nullptr;  // of the beginning
+  const Entry* first_table_ = nullptr;  // of the beginning; nullptr: it was left
+  std::vector<uint64_t> first_held_;    // by rank: what it said then
   std::array<uint8_t, OFFPATH_TEAM_ID_BYTES> team_id_{};
 
   // Of the next loss: what is said about it, whether this process has opened another window since, and how many others have.
   struct Opened {
     uint64_t table = 0;  // 0: it could not
+    Departure left = {};
   };
   struct Past {
+    offpath_session_t* session;
     offpath_team_t* team;
     offpath_window_t* window;
+    Entry* table;
     Pool pool;
   };
+  void put_away();
+  static void close(Past& past, bool with_memory);
   uint64_t losses_ = 0;
   std::unique_ptr<Comeback> comeback_;
   bool has_opened_ = false;
-  bool cannot_open_ = false;  // though its service lives
-  Opened own_opened_;
+  bool cannot_open_ = false;        // though its service lives
+  std::vector<Opened> own_opened_;  // for each rank
   int others_opened_ = 0;
   std::vector<Past> past_;
 

@@ -111,10 +111,10 @@ uint64_t Office::held_from(int from) {
 }
 
 void Office::consider(int from) {
-  const uint64_t wish = __atomic_load_n(&table_.load()[from].wish, __ATOMIC_ACQUIRE);
-  if (wish == 0 || wish >= RingWord::kPositions) return;
   std::lock_guard lock(mutex_);
   if (tables_[static_cast<size_t>(from)] == 0) return;  // after a loss: later it may be told of room
+  const uint64_t wish = __atomic_load_n(&table_.load()[from].wish, __ATOMIC_ACQUIRE);
+  if (wish == 0 || wish >= RingWord::kPositions) return;
   Incoming& in = incoming_[from];
   gather(from, in);
   if (!in.granted.is_heard()) return;
@@ -166,11 +166,19 @@ bool Office::grant(int to, Incoming& in, uint64_t bytes) {
 
 void Office::gather(int from, Incoming& in) {
   in.granted.note_left(__atomic_load_n(&table_.load()[from].left, __ATOMIC_ACQUIRE));
-  while (const auto over = in.granted.take_over()) {
-    pool_.give_back(over->memory, over->used);
-    used_bytes_ -= over->used;
-    for (auto& [other, each] : incoming_) each.refused = 0;
+  while (const auto over = in.granted.take_over()) give_back(*over);
+}
+
+void Office::give_back(const Granted::Region& region) {
+  used_bytes_ -= region.used;
+  if (pool_.has(region.memory)) {
+    pool_.give_back(region.memory, region.used);
+    for (auto& [from, in] : incoming_) in.refused = 0;
+    return;
   }
+  const auto past =
+      std::find_if(past_.begin(), past_.end(), [&](const Past& one) { return one.pool.has(region.memory); });
+  past->pool.give_back(region.memory, region.used);
 }
 
 // As much as was used stays granted, so that a program that sends now and then finds room.
@@ -181,8 +189,9 @@ void Office::tidy() {
   std::lock_guard lock(mutex_);
   if (broken()) return;
   for (auto& [to, out] : outgoing_) take_grant(to, out);
+  for (auto& [from, in] : incoming_) gather(from, in);
+  leave_past();
   for (auto& [from, in] : incoming_) {
-    gather(from, in);
     const Granted::Region* const newest = in.granted.newest();
     if (newest == nullptr || newest->used == 0 || now - in.used_ns < kUnusedNs || !in.granted.is_heard()) continue;
     const uint64_t bytes = std::min(newest->bytes, std::max(early_bytes_, 2 * newest->used));

@@ -27,7 +27,8 @@ void Office::come_back() {
   if (comeback.refused() || !comeback.decided()) return;  // who refuses says so for good
   if (!has_opened_) {
     open_again();
-    say_to_all(own_opened_, resending.seat(), loss_tag(losses_, 0));
+    const auto for_peer = [this](int peer) -> const Opened& { return own_opened_[static_cast<size_t>(peer)]; };
+    say_to_each(for_peer, resending.seat(), loss_tag(losses_, 0));
   }
   take_opened();
   if (others_opened_ < job.size() - 1) return;
@@ -39,21 +40,23 @@ void Office::come_back() {
 // What was granted before stays, as payloads may be there, or still come there; its senders have forgotten it.
 void Office::open_again() {
   std::lock_guard lock(mutex_);
+  own_opened_.assign(tables_.size(), {});
+  put_away();
   has_opened_ = true;
-  past_.push_back({team_.exchange(nullptr), std::exchange(window_, nullptr), std::exchange(pool_, Pool())});
   ServiceTeam::count_up(team_id_);
   std::fill(tables_.begin(), tables_.end(), 0);
-  for (auto& [to, out] : outgoing_) out.forget_region();
+  for (auto& [to, out] : outgoing_) own_opened_[static_cast<size_t>(to)].left = out.forget_region();
   for (auto& [from, in] : incoming_) {
     in.granted.leave_window();
     in.refused = 0;
   }
-  own_opened_ = {};
   const attach::Directory directory = comeback_->directory();
   // Else services were replaced meanwhile, which all know: the one after this is to be opened.
   const bool is_whole = directory.is_whole();
   session_ = comeback_->session();
-  const bool made = is_whole && open_own(session_, directory, &own_opened_.table);
+  uint64_t table = 0;
+  const bool made = is_whole && open_own(session_, directory, &table);
+  for (Opened& for_peer : own_opened_) for_peer.table = table;
   cannot_open_ = is_whole && !made && offpath_session_alive(session_) != 0;  // else that is the next loss
 }
 
@@ -62,7 +65,40 @@ void Office::take_opened() {
     std::lock_guard lock(mutex_);
     ++others_opened_;
     tables_[static_cast<size_t>(source)] = there.table;
+    incoming_[source].granted.note_past(there.left);
     if (there.table != 0) grant_early(source);
+  });
+}
+
+// One that could not be opened whole may have no table of its own.
+void Office::put_away() {
+  const bool has_own =
+      std::none_of(past_.begin(), past_.end(), [this](const Past& one) { return one.table == table_; });
+  past_.push_back({session_, team_, window_, has_own ? table_.load() : nullptr, Pool()});
+  past_.back().pool = std::exchange(pool_, Pool());
+  team_ = nullptr;
+  window_ = nullptr;
+}
+
+void Office::close(Past& past, bool with_memory) {
+  offpath_window_destroy(past.window);
+  offpath_team_destroy(past.team);
+  if (with_memory) past.pool.close();
+  offpath_memory_free(past.session, past.table);
+}
+
+// All have left it: what they say by words since then is newer than what its table says.
+void Office::leave_past() {
+  if (has_opened_) return;
+  std::erase_if(past_, [this](Past& past) {
+    const bool is_under_way = past.window != nullptr && offpath_window_flush_test(past.window) == OFFPATH_IN_PROGRESS;
+    if (is_under_way || !past.pool.is_whole() || past.table == table_) return false;
+    if (past.table == first_table_ && first_table_ != nullptr) {
+      for (size_t rank = 0; rank < tables_.size(); ++rank) first_held_.push_back(first_table_[rank].held);
+      first_table_ = nullptr;
+    }
+    close(past, true);
+    return true;
   });
 }
 

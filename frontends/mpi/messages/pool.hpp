@@ -23,6 +23,9 @@ class Pool {
 
   std::byte* memory() const { return memory_; }
   uint64_t length() const { return heap_.capacity(); }
+  bool has(const std::byte* region) const { return memory_ <= region && region < memory_ + length(); }
+  // It has given nothing out.
+  bool is_whole() const { return heap_.empty(); }
   // Of what it gives out.
   uint64_t left() const { return left_; }
   // Whole pages. nullptr: there is no room.

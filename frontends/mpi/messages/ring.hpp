@@ -81,10 +81,20 @@ class RingAllocator {
   uint64_t origin_ = 0;  // the position of the ring's beginning, or of a turn later
 };
 
+// What a sender says when it leaves a window: the last region that it has used, how far, and how far the one before that.
+struct Departure {
+  uint64_t region = 0;
+  uint64_t position = 0;
+  uint64_t before = 0;
+};
+
 // What a sender says when it goes on to another region than it has `had`: where it has left the one before that. Of one that it
 // never heard of it has used nothing.
+constexpr uint64_t left_position(uint64_t next, uint64_t had, const RingAllocator& ring) {
+  return next - 1 == had ? ring.head() : 0;
+}
 constexpr uint64_t left_word(uint64_t next, uint64_t had, const RingAllocator& ring) {
-  return RingWord::of(next - 1, next - 1 == had ? ring.head() : 0);
+  return RingWord::of(next - 1, left_position(next, had, ring));
 }
 
 // The receiver's: payloads are taken out in any order.

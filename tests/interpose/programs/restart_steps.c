@@ -47,6 +47,20 @@ static void exchange(MPI_Comm comm, int count) {
   }
 }
 
+/* Around a ring, longer than what is native by the policy that has messages. */
+static void pass_on(int round) {
+  enum { LENGTH = 20000 };
+  static unsigned char mine[LENGTH], from_left[LENGTH];
+  int size;
+  MPI_Request requests[2];
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int i = 0; i < LENGTH; ++i) mine[i] = (unsigned char)(i + round + rank);
+  MPI_Irecv(from_left, LENGTH, MPI_BYTE, (rank + size - 1) % size, 0, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(mine, LENGTH, MPI_BYTE, (rank + 1) % size, 0, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < LENGTH; ++i) wrong += from_left[i] != (unsigned char)(i + round + (rank + size - 1) % size);
+}
+
 /* Of one service to the next one and the one after that: rank 1 is ready for the first change before the second, and says where it is
  * after that; rank 0 in between. */
 static void twice(void) {
@@ -117,6 +131,7 @@ static void often(void) {
     if (rank == 0) tell(moment);
     do {
       exchange(MPI_COMM_WORLD, 10);
+      for (int round = 0; round < 3; ++round) pass_on(moment + round);
       usleep(1000);
       go = may_go(moment);
       MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD);

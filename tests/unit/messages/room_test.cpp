@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <deque>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace offpath::mpi {
@@ -35,6 +36,7 @@ class Room {
   }
 
   void step() {
+    if (below(400) == 0) return leave();
     Peer& peer = peers_[below(kSenders)];
     switch (below(8)) {
       case 0:
@@ -94,7 +96,7 @@ class Room {
   };
   struct Peer {
     // As a sender.
-    uint64_t region = 0, wished = 0;
+    uint64_t region = 0, before = 0, wished = 0;
     std::byte* address = nullptr;
     RingAllocator ring;
     std::vector<Payload> under_way;
@@ -120,6 +122,23 @@ class Room {
     }
     peer.granted.note_left(RingWord::of(--peer.region, 0));
     peer.granted.leave_window();
+    peer.granted.note_past({});
+    peer.granted.take_over();
+  }
+
+  // All go on with another window, of whose words none is on its way yet. What was sent stays so.
+  void leave() {
+    for (Peer& peer : peers_) {
+      peer.grants.clear();
+      peer.takens.clear();
+      peer.lefts.clear();
+      peer.wishes.clear();
+      peer.grant = {};
+      peer.taken = peer.left = peer.wish = peer.wished = 0;
+      peer.granted.leave_window();
+      peer.granted.note_past({peer.region, std::exchange(peer.ring, RingAllocator()).head(), peer.before});
+      if (early_ != 0) grant(peer, early_);
+    }
   }
 
   template <typename Word>
@@ -148,6 +167,7 @@ class Room {
   void take_grant(Peer& peer) {
     if (peer.grant.number <= peer.region) return;
     peer.lefts.push_back(left_word(peer.grant.number, peer.region, peer.ring));
+    peer.before = left_position(peer.grant.number, peer.region, peer.ring);
     peer.region = peer.grant.number;
     peer.address = peer.grant.address;
     peer.ring = RingAllocator(peer.grant.bytes);
