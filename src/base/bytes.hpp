@@ -29,7 +29,7 @@ class ByteWriter {
     raw(&value, sizeof(T));
   }
   void raw(const void* bytes, size_t count) {
-    memcpy(out_, bytes, count);
+    if (count > 0) memcpy(out_, bytes, count);  // of no bytes there may be no address
     out_ += count;
   }
   template <size_t N>

@@ -49,10 +49,19 @@ bool ServedClient::has_submission() const {
          view_.is_asked();
 }
 
-bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target& target) {
+bool ServedClient::take_submissions(engine::Engine& engine, ops::onesided::Target& target) {
   engine_ = &engine;
   target_ = &target;
-  if (begin_released()) return true;
+  bool any = begin_released();
+  for (uint32_t most = session::kSlotCount; most > 0 && take_submission(); --most) {
+    any = true;
+    begin_released();
+    view_.answer();
+  }
+  return any;
+}
+
+bool ServedClient::take_submission() {
   const auto index = view_.take_submission();
   if (!index) return false;
   take_aliases();  // what was submitted with them may not meet older ones

@@ -52,9 +52,9 @@ class ServedClient {
   bool has_submission() const;
   // It wrote nonsense where it may not: whoever serves it should let it go.
   bool broken() const { return view_.corrupt(); }
-  // Takes one submission, if any, and carries it out on the engine. Windows are opened in `target`: both are the
-  // worker's, and stay.
-  bool take_submission(engine::Engine& engine, ops::onesided::Target& target);
+  // Takes what is submitted now, if anything, and carries it out on the engine; says after each that this worker lives. A client
+  // that goes on submitting does not keep others from their turn. Windows are opened in `target`: both are the worker's, and stay.
+  bool take_submissions(engine::Engine& engine, ops::onesided::Target& target);
 
   // A descriptor has come for one of its files; none: this process could not take it.
   void take_file(uint32_t number, base::Fd descriptor);
@@ -209,6 +209,7 @@ class ServedClient {
   void open_gate(uint32_t index, bool well);
   // Whether there was something that may begin now.
   bool begin_released();
+  bool take_submission();
   void begin_held(uint64_t team);
   base::Status take_spoilt(uint64_t team);
 

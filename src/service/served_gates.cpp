@@ -81,11 +81,13 @@ void ServedClient::open_gate(uint32_t index, bool well) {
 }
 
 bool ServedClient::begin_released() {
-  if (released_.empty()) return false;
-  const uint64_t record = released_.back();
-  released_.pop_back();
-  begin_held(record);
-  return true;
+  const bool any = !released_.empty();
+  while (!released_.empty()) {
+    const uint64_t record = released_.back();
+    released_.pop_back();
+    begin_held(record);
+  }
+  return any;
 }
 
 void ServedClient::begin_held(uint64_t record) {

@@ -229,7 +229,7 @@ bool Worker::take_submissions() {
   bool any = false;
   ClientId broken = 0;
   for (auto& [id, client] : clients_) {
-    while (client->take_submission(*engine_, target_)) any = true;
+    any |= client->take_submissions(*engine_, target_);
     if (client->broken()) broken = id;
   }
   const auto is_used = [](const auto& entry) { return entry.second->is_shown_use(); };

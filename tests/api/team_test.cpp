@@ -360,6 +360,43 @@ TEST(Team, MemoryThatBecameFreeIsFound) {
   });
 }
 
+// The service always has something of his to do.
+TEST(Team, WhoMakesOneAfterTheOtherKeepsNobodyFromHisTurn) {
+  Job(2).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    p.exchange(session);
+    const std::vector<uint32_t> number_of(20'000);
+    const auto makes = [&](uint8_t id) {
+      offpath_team_t* team = nullptr;
+      create_of_many(p, session, id, number_of, &team);  // or there is no memory for it now
+      offpath_team_destroy(team);
+    };
+    if (p.rank == 0) {
+      for (uint8_t id = 0; p.shared.value[1] == 0; ++id) {
+        makes(id);
+        if (id == 100) p.shared.value[0] = 1;
+      }
+    } else {
+      REQUIRE(eventually([&] { return p.shared.value[0] == 1; }));
+      offpath_team_params_t params = p.team_params(7);
+      params.rank = 0;
+      params.size = 1;
+      params.addresses = p.shared.address[1];
+      offpath_team_t* team = nullptr;
+      REQUIRE_STATUS(offpath_team_create(session, &params, &team, nullptr), OFFPATH_OK);
+      for (uint8_t send = 1, recv = 0; send < 4; ++send) {
+        offpath_op_t* op = nullptr;
+        REQUIRE_STATUS(offpath_alltoall(team, &send, &recv, 1, &op), OFFPATH_OK);
+        p.wait_ok(op);
+        offpath_op_free(op);
+      }
+      p.shared.value[1] = 1;
+      offpath_team_destroy(team);
+    }
+    offpath_session_detach(session);
+  });
+}
+
 // "Operations in progress go on; the memory goes with the last of them."
 TEST(Team, DestroyedWithAnOperationInProgressGivesItsMemoryBack) {
   Job(2).run([](Process& p) {
