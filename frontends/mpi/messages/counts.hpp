@@ -12,7 +12,7 @@ namespace offpath::mpi {
 struct MessageCounts {
   std::atomic<uint64_t> offloaded{0};  // sent as tickets
   std::atomic<uint64_t> offloaded_bytes{0};
-  std::atomic<uint64_t> native{0};  // of those the policy gives to the service: for want of room, or by their datatype
+  std::atomic<uint64_t> native{0};    // of those the policy gives to the service: for want of room
   std::atomic<uint64_t> received{0};  // tickets
   std::atomic<uint64_t> ready{0};     // of these: whose payload was there when the program looked
   std::atomic<uint64_t> failed{0};    // on either side

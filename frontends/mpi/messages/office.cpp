@@ -203,6 +203,24 @@ void Office::wish(int to, Outgoing& out, uint64_t bytes) {
   if (put(to, offsetof(Entry, wish), &bytes, sizeof(bytes)) == OFFPATH_OK) out.wished = bytes;
 }
 
+uint64_t Office::taken_by(int to, const Outgoing& out) const {
+  const uint64_t taken = __atomic_load_n(&table_.load()[to].taken, __ATOMIC_ACQUIRE);
+  const bool of_this = RingWord::is_of(taken, out.region);  // else nothing was taken out of it yet
+  return of_this ? RingWord::position_of(taken, out.ring.tail()) : 0;
+}
+
+bool Office::has_room(int to, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (broken()) return false;
+  Outgoing& out = outgoing_[to];
+  take_grant(to, out);
+  const uint64_t position = taken_by(to, out);
+  RingAllocator ring = out.ring;
+  if (ring.allocate(bytes, position)) return true;
+  wish(to, out, ring.wanted(bytes, position));
+  return false;
+}
+
 std::optional<Office::Sending> Office::start(int to, bool synchronous, const offpath_block_t& send,
                                              const offpath_layout_t* layouts, offpath_element_t element) {
   Sending sending;
@@ -213,9 +231,7 @@ std::optional<Office::Sending> Office::start(int to, bool synchronous, const off
   take_grant(to, out);
   const uint64_t number = synchronous ? static_cast<uint64_t>(std::countr_one(out.synchronous)) + 1 : 0;
   if (number > kSynchronous) return std::nullopt;
-  const uint64_t taken = __atomic_load_n(&table_.load()[to].taken, __ATOMIC_ACQUIRE);
-  const bool of_this = RingWord::is_of(taken, out.region);  // else nothing was taken out of it yet
-  const uint64_t position = of_this ? RingWord::position_of(taken, out.ring.tail()) : 0;
+  const uint64_t position = taken_by(to, out);
   const auto stretch = out.ring.allocate(send.bytes, position);
   if (!stretch) {
     wish(to, out, out.ring.wanted(send.bytes, position));

@@ -28,6 +28,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -62,9 +63,12 @@ class Office {
   struct Sending {
     Ticket ticket;
     offpath_op_t* op = nullptr;
-    std::unique_ptr<uint64_t> signal;  // the operation reads it
-    Payload payload = {};              // as the caller knows it
+    std::unique_ptr<uint64_t> signal;             // the operation reads it
+    Payload payload = {};                         // as the caller knows it
+    std::unique_ptr<std::byte[]> copy = nullptr;  // of it, which the operation reads instead
   };
+  // Whether one of that length has room there now. If not, its receiver hears of it.
+  bool has_room(int to, uint64_t bytes);
   // Starts the payload on its way. `send`: its block, `layouts` what that refers to, `element` what it is made of. Nothing:
   // it must go natively. May throw bad_alloc; then nothing was started.
   std::optional<Sending> start(int to, bool synchronous, const offpath_block_t& send, const offpath_layout_t* layouts,
@@ -182,6 +186,8 @@ class Office {
   // Windows before, to which nothing comes any more, and in which nothing lies.
   void leave_past();
   void take_grant(int from, Outgoing& out);
+  // Up to there all is taken out of that region.
+  uint64_t taken_by(int to, const Outgoing& out) const;
   void wish(int to, Outgoing& out, uint64_t bytes);
   // 8 bytes or more, at once, into this process's entry there.
   offpath_status_t put(int to, size_t field, const void* data, uint64_t bytes, offpath_op_t** op = nullptr);

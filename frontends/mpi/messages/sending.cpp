@@ -9,7 +9,10 @@
 #include "mpi/recording/decision.hpp"
 #include "mpi/types/datatype.hpp"
 
+#include <cstddef>
 #include <exception>
+#include <memory>
+#include <new>
 
 namespace offpath::mpi {
 namespace {
@@ -42,6 +45,16 @@ bool may_offload(const Outgoing& message) {
   return static_cast<uint64_t>(message.count) * static_cast<uint64_t>(size) >= office.least_bytes();
 }
 
+// Of what is in too many pieces, or too short ones, for the service. nullptr: there is no room for it, or no memory.
+std::unique_ptr<std::byte[]> packed(const Outgoing& message, const TypeRef& type, int to, uint64_t bytes) {
+  if (!office.has_room(to, bytes)) return nullptr;
+  std::unique_ptr<std::byte[]> copy(new (std::nothrow) std::byte[bytes]);
+  if (copy == nullptr) return nullptr;
+  const auto address = reinterpret_cast<uintptr_t>(message.buffer);
+  const int code = pack(HeldType(message.type, type), address, message.count, copy.get(), job.control());
+  return code == MPI_SUCCESS ? std::move(copy) : nullptr;
+}
+
 // Puts the payload on its way. Nothing: the message goes natively.
 std::optional<Office::Sending> start(const Outgoing& message, int to, bool synchronous) {
   if (to < 0 || !good_tag(message.tag)) return std::nullopt;
@@ -54,6 +67,8 @@ std::optional<Office::Sending> start(const Outgoing& message, int to, bool synch
   const auto address = reinterpret_cast<uintptr_t>(message.buffer);
   offpath_block_t block{0, 0, message.buffer, bytes, 0};
   offpath_layout_t layout{};
+  std::unique_ptr<std::byte[]> copy;
+  bool can_go = true;
   if (const auto run = as_run(*type, address, message.count)) {
     block.address = reinterpret_cast<const void*>(run->address);
     if (run->address == 0) return std::nullopt;
@@ -62,19 +77,21 @@ std::optional<Office::Sending> start(const Outgoing& message, int to, bool synch
               static_cast<uint32_t>(type->ranges.size())};
     block.layout = 1;
   } else {
-    office.counts.native.fetch_add(1, std::memory_order_relaxed);
-    recording::decision.why = "form";
-    return std::nullopt;
+    copy = packed(message, type, to, bytes);
+    block.address = copy.get();
+    can_go = copy != nullptr;
   }
-  std::optional<Office::Sending> started = office.start(to, synchronous, block, &layout, type->made_of());
+  std::optional<Office::Sending> started;
+  if (can_go) started = office.start(to, synchronous, block, &layout, type->made_of());
   if (started) {
+    started->payload = {type, address, message.count};
+    started->copy = std::move(copy);
     office.counts.offloaded.fetch_add(1, std::memory_order_relaxed);
     office.counts.offloaded_bytes.fetch_add(bytes, std::memory_order_relaxed);
   } else {
     office.counts.native.fetch_add(1, std::memory_order_relaxed);
     recording::decision.why = "room";
   }
-  if (started) started->payload = {type, address, message.count};
   recording::decision.offloaded = started.has_value();
   return started;
 }

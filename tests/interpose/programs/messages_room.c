@@ -99,6 +99,36 @@ static int goes_down(long long before) {
   return all;
 }
 
+/* Columns of a matrix: pieces that are too short for the service one by one. From columns to a row, and the other way round. */
+static int columns(int round) {
+  enum { ROWS = BYTES / 64, WIDTH = 128 };
+  static unsigned char matrix[ROWS][WIDTH];
+  MPI_Datatype part;
+  int ok = 1;
+  MPI_Type_vector(ROWS, 64, WIDTH, MPI_BYTE, &part);
+  MPI_Type_commit(&part);
+  for (int k = 0; k < 8; ++k) {
+    const int gathers = k % 2 == 0;
+    MPI_Request requests[2];
+    memset(matrix, 255, sizeof matrix);
+    for (int i = 0; i < ROWS; ++i)
+      for (int j = 0; gathers && j < 64; ++j) matrix[i][j] = (unsigned char)(i + j + rank + round + k);
+    for (int i = 0; i < BYTES; ++i) out[0][i] = (unsigned char)(i / 64 + i % 64 + rank + round + k);
+    MPI_Irecv(gathers ? in[0] : matrix[0], gathers ? BYTES : 1, gathers ? MPI_BYTE : part, left_of, k, MPI_COMM_WORLD,
+              &requests[0]);
+    MPI_Isend(gathers ? matrix[0] : out[0], gathers ? 1 : BYTES, gathers ? part : MPI_BYTE, right_of, k, MPI_COMM_WORLD,
+              &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < BYTES; ++i) {
+      const unsigned char got = gathers ? in[0][i] : matrix[i / 64][i % 64];
+      ok = ok && got == (unsigned char)(i / 64 + i % 64 + left_of + round + k);
+    }
+    for (int i = 0; !gathers && i < ROWS; ++i) ok = ok && matrix[i][64] == 255 && matrix[i][WIDTH - 1] == 255;
+  }
+  MPI_Type_free(&part);
+  return ok;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -115,6 +145,7 @@ int main(int argc, char** argv) {
   }
   const long long before = held();
   report("a few at a time", halos(0));
+  report("columns", columns(0));
   report("many at a time", peak(before));
   report("given back", goes_down(before));
   report("again", halos(10));

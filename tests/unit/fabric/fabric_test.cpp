@@ -7,7 +7,7 @@
 #include <algorithm>
 
 // UCX keeps parts of an endpoint whose peer has gone with much under way.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libucs.so"; }
+extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() { return "leak:libucs.so"; }
 
 namespace offpath::fabric {
 namespace {

@@ -17,7 +17,9 @@
 #include <random>
 
 // A service that is killed in the middle of an access ends it nowhere.
-extern "C" const char* __lsan_default_suppressions() { return "leak:offpath::memory::Port::scatter"; }
+extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() {
+  return "leak:offpath::memory::Port::scatter";
+}
 
 namespace offpath::ops::onesided {
 namespace {
