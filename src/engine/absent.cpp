@@ -16,6 +16,15 @@ using wire::Channel;
 using wire::Kind;
 using wire::Message;
 
+namespace {
+
+// Programs make and free small teams for days: what is kept of each takes as much as that many members.
+constexpr size_t kLeastWeight = 16;
+
+size_t weight_of(const Team& team) { return std::max(size_t{team.spec.members.size()}, kLeastWeight); }
+
+}  // namespace
+
 // Pulls, pushes and requests only: nobody waits for an answer to anything else. Nobody pushes to a member before it is
 // here, so a pushed block came after its end.
 void Peers::handle_absent(const TeamKey& key, const Message& message, fabric::Bytes payload) {
@@ -66,8 +75,8 @@ void Peers::depart(const std::shared_ptr<Team>& team) {
   const TeamKey key{team->spec.id, team->spec.rank};
   departed_[key] = team;
   departed_order_.push_back(key);
-  departed_members_ += team->spec.members.size();
-  while (departed_members_ > s_.config.parked_limit) {
+  departed_weight_ += weight_of(*team);
+  while (departed_weight_ > s_.config.parked_limit) {
     const TeamKey oldest = departed_order_.front();
     forget_departed(oldest);
   }
@@ -77,7 +86,7 @@ void Peers::depart(const std::shared_ptr<Team>& team) {
 void Peers::forget_departed(const TeamKey& key) {
   const auto found = departed_.find(key);
   if (found == departed_.end()) return;
-  departed_members_ -= found->second->spec.members.size();
+  departed_weight_ -= weight_of(*found->second);
   departed_.erase(found);
   departed_order_.erase(std::find(departed_order_.begin(), departed_order_.end(), key));
 }

@@ -67,7 +67,7 @@ class Peers final : public Room {
   size_t early_weight_ = 0;
   std::map<TeamKey, std::shared_ptr<Team>> departed_;  // removed, or without a client
   std::deque<TeamKey> departed_order_;
-  size_t departed_members_ = 0;
+  size_t departed_weight_ = 0;
   std::unordered_set<fabric::Peer> given_up_;                            // for their silence
   std::vector<uint8_t> own_address_;                                     // on the fabric
   std::map<fabric::Peer, Watched> watched_;                              // something is awaited from them

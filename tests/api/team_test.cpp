@@ -6,6 +6,8 @@
 
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <vector>
 
 namespace offpath::testing {
@@ -332,6 +334,41 @@ TEST(Team, DestroyedOnesGiveTheirMemoryBack) {
     offpath_session_detach(session);
   });
 }
+
+#ifndef __SANITIZE_ADDRESS__  // which keeps what was freed
+// A program that makes one after the other for days.
+TEST(Team, ManySmallOnesLeaveLittleInTheService) {
+  Job(1).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t*) {
+    const auto resident_kib = [session] {
+      std::ifstream status("/proc/" + std::to_string(service_of(session)) + "/status");
+      std::string word;
+      while (status >> word && word != "RssAnon:") {
+      }
+      uint64_t kib = 0;
+      status >> kib;
+      return kib;
+    };
+    const auto make = [&](int count) {
+      for (int i = 0; i < count; ++i) {
+        offpath_team_params_t params = p.team_params(2);
+        memcpy(params.id + 1, &i, sizeof(i));
+        offpath_team_t* team = nullptr;
+        REQUIRE(eventually([&] { return offpath_team_create(session, &params, &team, nullptr) == OFFPATH_OK; }));
+        uint8_t send = 1, recv = 0;
+        offpath_op_t* op = nullptr;
+        REQUIRE_STATUS(offpath_alltoall(team, &send, &recv, 1, &op), OFFPATH_OK);
+        p.wait_ok(op);
+        offpath_op_free(op);
+        offpath_team_destroy(team);
+      }
+    };
+    make(6000);  // it remembers so many, and no more
+    const uint64_t before = resident_kib();
+    make(12000);
+    REQUIRE(before > 0 && resident_kib() < before + 4096);
+  });
+}
+#endif
 
 // The service does not come to take what was destroyed, so the memory runs out; when it does, there is room again.
 TEST(Team, MemoryThatBecameFreeIsFound) {

@@ -130,7 +130,7 @@ def _messages(ranks: Sequence[dict]) -> list[str]:
     short = min(seen - offloaded - no_room, seen - long)
     why = {
         f"{long} of 512 KiB or more": long if not offloaded else 0,
-        f"{short} shorter than 512 KiB": short,
+        f"{short} {'that the policy leaves out' if offloaded else 'shorter than 512 KiB'}": short,
         f"{no_room} for want of room": no_room,
     }
     said = [text for text, count in why.items() if count]
