@@ -52,6 +52,13 @@ Result<std::string> checked_folder(const std::string& folder) {
   return folder;
 }
 
+// Whether nobody else may move what lies in it out of the way and put something else there.
+bool is_trusted(const std::string& parent) {
+  struct stat info {};
+  if (stat(parent.c_str(), &info) != 0 || (info.st_uid != getuid() && info.st_uid != 0)) return false;
+  return (info.st_mode & 022) == 0 || (info.st_mode & S_ISVTX) != 0;
+}
+
 }  // namespace
 
 Result<std::string> runtime_folder() {
@@ -63,7 +70,7 @@ Result<std::string> runtime_folder() {
   const std::string chosen = Environment::text("OFFPATH_RUNTIME_DIR");
   if (!chosen.empty()) return checked_folder(chosen);
   const std::string xdg = Environment::text("XDG_RUNTIME_DIR");
-  if (!xdg.empty()) {
+  if (!xdg.empty() && is_trusted(xdg)) {  // su and sudo may have brought it from another user
     // A launcher may have brought the variable from another node, where that folder is.
     Result<std::string> folder = checked_folder(xdg + "/offpath");
     if (folder.ok()) return folder;

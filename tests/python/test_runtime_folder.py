@@ -59,6 +59,24 @@ def test_a_session_folder_of_another_machine_is_not_needed(tmp_path, monkeypatch
     assert str(runtime_folder()) == f"/tmp/offpath-{os.getuid()}"
 
 
+@pytest.mark.parametrize("parent", ("another user's", "open to all"))
+def test_a_session_folder_where_others_could_exchange_ours_is_not_taken(parent, tmp_path, monkeypatch):
+    """su and sudo may leave the variable as the user before has it."""
+    monkeypatch.delenv("OFFPATH_RUNTIME_DIR", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert runtime_folder() == tmp_path / "offpath"
+    if parent == "open to all":
+        tmp_path.chmod(0o777)
+    elif os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    else:
+        os.chown(tmp_path, 65534, 65534)
+    assert str(runtime_folder()) == f"/tmp/offpath-{os.getuid()}"
+    tmp_path.chmod(0o1777)
+    if parent == "open to all":
+        assert runtime_folder() == tmp_path / "offpath"
+
+
 def test_new_files_follow_no_links(tmp_path):
     (tmp_path / "precious").write_text("kept")
     (tmp_path / "log").symlink_to(tmp_path / "precious")

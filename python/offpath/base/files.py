@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 from pathlib import Path
 from typing import IO
 
@@ -31,6 +32,15 @@ def private_folder(folder: Path) -> Path:
             "OFFPATH_RUNTIME_DIR."
         )
     return folder
+
+
+def stays_in(parent: Path) -> bool:
+    """Nobody else may move what lies there out of the way, and put something else in its place."""
+    try:
+        status = parent.stat()
+    except OSError:
+        return False
+    return status.st_uid in (os.getuid(), 0) and (not status.st_mode & 0o022 or bool(status.st_mode & stat.S_ISVTX))
 
 
 def readable(file: Path) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from offpath.base.errors import UserError
-from offpath.base.files import private_folder
+from offpath.base.files import private_folder, stays_in
 
 BUILD_PRESETS = ("release", "dev")
 
@@ -129,7 +129,7 @@ def runtime_folder() -> Path:
     if chosen:
         return private_folder(Path(chosen))
     xdg = os.environ.get("XDG_RUNTIME_DIR")
-    if xdg:
+    if xdg and stays_in(Path(xdg)):  # su and sudo may have brought it from another user
         with contextlib.suppress(UserError):  # a launcher may have brought the variable from another node
             return private_folder(Path(xdg) / "offpath")
     return private_folder(Path(f"/tmp/offpath-{os.getuid()}"))

@@ -83,11 +83,20 @@ def is_read():
     return os.strerror(os.WEXITSTATUS(status)) if status else None
 
 
+def stays_in(parent):
+    """As in offpath.base.files."""
+    try:
+        info = os.stat(parent)
+    except OSError:
+        return False
+    return info.st_uid in (os.getuid(), 0) and (not info.st_mode & 0o22 or bool(info.st_mode & stat.S_ISVTX))
+
+
 def runtime():
     """Of the folder for sockets, as src/session/link.cpp takes it: None, or what is wrong with it."""
     own = os.environ.get("OFFPATH_RUNTIME_DIR")
     xdg = os.environ.get("XDG_RUNTIME_DIR")
-    places = [own] if own else [*([f"{xdg}/offpath"] if xdg else []), f"/tmp/offpath-{os.getuid()}"]
+    places = [own] if own else [*([f"{xdg}/offpath"] if xdg and stays_in(xdg) else []), f"/tmp/offpath-{os.getuid()}"]
     problem = None
     for place in places:
         name = f"{place}/{os.getpid()}.try"

@@ -7,6 +7,7 @@
 
 #include <offpath/offpath.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -282,6 +283,13 @@ TEST(Link, WithoutTheSessionsFolderThereIsOneInTmp) {
   setenv("XDG_RUNTIME_DIR", session, 1);
   const std::string own = std::string(session) + "/offpath";
   EXPECT_EQ(runtime_folder().value(), own);
+  ASSERT_EQ(chmod(session, 01777), 0);  // as /tmp: what is ours there stays there
+  EXPECT_EQ(runtime_folder().value(), own);
+  ASSERT_EQ(chmod(session, 0777), 0);  // anybody could put another one in its place
+  EXPECT_EQ(runtime_folder().value(), in_tmp);
+  ASSERT_EQ(chmod(session, 0700), 0);
+  constexpr uid_t kAnother = 65534;  // whose shell su or sudo -E was typed in
+  if (chown(session, kAnother, kAnother) == 0) EXPECT_EQ(runtime_folder().value(), in_tmp);
   rmdir(own.c_str());
   rmdir(session);
   setenv("OFFPATH_RUNTIME_DIR", "/nonexistent/folder", 1);  // what was asked for is not replaced
