@@ -2,18 +2,21 @@
 // Sessions: starting, finding, sharing, refusing and ending the service.
 #include "job.hpp"
 
+#include "base/fd.hpp"
 #include "base/memfd.hpp"
 #include "session/layout.hpp"
 #include "session/link.hpp"
 
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 namespace offpath::testing {
 namespace {
@@ -231,6 +234,30 @@ TEST(Session, SocketsThatKilledJobsLeftAreRemovedByTheNextOne) {
     pollfd came{other_job, POLLIN, 0};
     REQUIRE(poll(&came, 1, 0) == 0);  // it was not bothered
     REQUIRE(unlink(of_job(2).c_str()) == 0 && unlink(other_node.c_str()) == 0);
+  });
+}
+
+TEST(Session, AServiceThatSpeaksUnaskedAndEndsIsLost) {
+  Job(1).run([](Process& p) {
+    REQUIRE(mkdir(p.folder.c_str(), 0700) == 0);
+    const auto listening = session::listen_at(socket_of(p));
+    base::Fd ends_it;
+    std::thread service([&] {
+      base::Fd client(accept4(listening->get(), nullptr, nullptr, SOCK_CLOEXEC));
+      session::AttachRequest request{};
+      REQUIRE(session::receive_message(client.get(), &request, sizeof(request), -1).ok());
+      session::AttachReply reply{};
+      reply.version = session::kLinkVersion;
+      for (int twice = 0; twice < 2; ++twice) REQUIRE(session::send_message(client.get(), &reply, sizeof(reply)).ok());
+      ends_it = std::move(client);
+    });
+    offpath_session_t* session = p.attach("to a service that speaks unasked");
+    service.join();
+    REQUIRE(offpath_session_alive(session) == 1);
+    ends_it.reset();
+    REQUIRE(offpath_session_alive(session) == 0);
+    offpath_session_detach(session);
+    REQUIRE(files_in(p.folder).empty());
   });
 }
 
