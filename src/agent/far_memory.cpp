@@ -136,14 +136,17 @@ bool FarMemory::move(Link& link) {
 Place FarMemory::place_for(const LinkMessage& message, size_t bytes) {
   const auto found = open_.find(message.number);
   const bool expected = message.kind == LinkKind::got && found != open_.end() && found->second.to != nullptr &&
-                        found->second.message.bytes == bytes && !found->second.answered;
-  return expected ? Place{found->second.to, nullptr} : Place{};
+                        found->second.message.bytes == bytes && !found->second.answered && !found->second.comes;
+  if (!expected) return {};
+  found->second.comes = true;
+  return {found->second.to, nullptr};
 }
 
 void FarMemory::on_message(const LinkMessage& message, fabric::Bytes payload) {
   const auto found = open_.find(message.number);
   if (found == open_.end() || found->second.answered) return;
   Access& access = found->second;
+  if (access.comes && payload.data() != access.to) return;
   if (message.kind == LinkKind::got && access.to != nullptr) {
     if (payload.size() != access.message.bytes) {
       access.status = Status::error(OFFPATH_ERR_MEMORY_FAULT, "an agent has sent another number of bytes");

@@ -43,7 +43,8 @@ class FarMemory : public std::enable_shared_from_this<FarMemory> {
     const uint8_t* from = nullptr;  // put
     std::vector<memory::Range> ranges;
     memory::Ticket ticket;
-    bool leaves = false;  // the fabric has the buffer of a put
+    bool leaves = false;  // the fabric has the buffer of a put ...
+    bool comes = false;   // ... or of a get: until then nothing else that is said of it counts
     bool answered = false;
     base::Status status;
   };

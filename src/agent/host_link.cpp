@@ -169,7 +169,8 @@ void HostLink::on_entry(const wire::LinkEntry& entry) {
       if (!client.take_words(entry.body)) link_.give_up("it writes where it may not");
       return;
     case EntryKind::attached:
-      if (entry.body.size() != sizeof(reply)) return link_.give_up("it answers what makes no sense");
+      if (entry.body.size() != sizeof(reply) || client.is_answered())
+        return link_.give_up("it answers what makes no sense");
       memcpy(&reply, entry.body.data(), sizeof(reply));
       if (reply.status == OFFPATH_OK)
         client.answer(reply);

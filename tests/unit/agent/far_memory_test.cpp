@@ -92,5 +92,38 @@ TEST_P(Far, EverythingEndsWithTheLink) {
 
 INSTANTIATE_TEST_SUITE_P(InPlaceOrNot, Far, ::testing::Bool());
 
+struct Nobody : agent::LinkOwner {
+  agent::Place place_for(const wire::LinkMessage&, size_t) override { return {}; }
+  void on_message(const wire::LinkMessage&, fabric::Bytes) override {}
+  void on_entry(const wire::LinkEntry&) override {}
+  void on_sent(uint64_t) override {}
+  void on_lost(const char*) override {}
+};
+
+// Its owner may have freed it by then.
+TEST(FarGet, APlaceIsItsOwnersAgainWhenTheBytesHaveCome) {
+  fabric::LoopbackNetwork network(1);
+  Nobody owner;
+  agent::Link link(network.make_endpoint(), owner);
+  const auto memory = std::make_shared<agent::FarMemory>([] {});
+  Told told;
+  uint8_t here[64] = {}, elsewhere[64] = {};
+  EXPECT_TRUE(memory->port_of(1)->read(here, 4096, sizeof(here), {&told, 1}).is_later());
+  EXPECT_TRUE(memory->move(link));
+  wire::LinkMessage got, ended;
+  got.kind = wire::LinkKind::got;
+  ended.kind = wire::LinkKind::ended;
+  got.number = ended.number = 1;
+  got.bytes = sizeof(here);
+  ended.status = OFFPATH_ERR_MEMORY_FAULT;
+  EXPECT_EQ(memory->place_for(got, sizeof(here)).data, here);
+  EXPECT_EQ(memory->place_for(got, sizeof(here)).data, nullptr);
+  memory->on_message(ended, {});
+  memory->on_message(got, elsewhere);
+  EXPECT_TRUE(told.ended.empty());
+  memory->on_message(got, here);
+  EXPECT_EQ(told.ended, (std::vector<std::pair<uint64_t, offpath_status_t>>{{1, OFFPATH_OK}}));
+}
+
 }  // namespace
 }  // namespace offpath::testing

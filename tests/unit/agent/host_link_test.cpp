@@ -56,5 +56,43 @@ TEST_P(ClientsEnd, ComesBehindWhatItHasSubmitted) {
   EXPECT_EQ(there.heard, (std::vector{EntryKind::hello, EntryKind::attach, EntryKind::submit, end}));
 }
 
+struct Answering : Service {
+  void on_entry(const wire::LinkEntry& entry) override {
+    if (entry.kind == EntryKind::hello) EXPECT_TRUE(link->connect(entry.body).ok());
+  }
+  Link* link = nullptr;
+};
+
+class ServicesEnd : public ::testing::Test, public session::testing::ClientSegment {};
+
+// A client takes its answer, and nothing else that nobody has asked for: the agent would wait for room in its socket.
+TEST_F(ServicesEnd, AnswersAClientOnce) {
+  fabric::LoopbackNetwork network(1);
+  Answering there;
+  HostLink host(network.make_endpoint(), [] {});
+  Link service(network.make_endpoint(), there);
+  there.link = &service;
+  ASSERT_TRUE(host.connect(service.fabric().address()).ok());
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  const base::Fd client(ends[1]);
+  host.attach(HostClient(base::Fd(ends[0]), base::Fd(), getpid(),
+                         std::move(session::SegmentView::open(other_mapping()).value()),
+                         std::make_shared<memory::Aliases>(), memory::make_direct()),
+              0);
+  const auto settle = [&] {
+    for (int i = 0; i < 50; ++i) host.round(), service.progress();
+  };
+  settle();
+  session::AttachReply reply{};
+  for (const bool again : {false, true}) {
+    service.add_record(EntryKind::attached, 1, reply);
+    settle();
+    EXPECT_EQ(host.lost(), again);
+  }
+  EXPECT_EQ(recv(client.get(), &reply, sizeof(reply), MSG_DONTWAIT), static_cast<ssize_t>(sizeof(reply)));
+  EXPECT_EQ(recv(client.get(), &reply, sizeof(reply), MSG_DONTWAIT), 0);
+}
+
 }  // namespace
 }  // namespace offpath::agent
