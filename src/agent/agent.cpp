@@ -11,6 +11,7 @@
 #include "session/dpus.hpp"
 #include "session/reception.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -27,7 +28,8 @@ using base::Status;
 namespace {
 constexpr int kLingerMs = 50;  // for clients that attach while the last one leaves
 constexpr int kFlushTimeoutMs = 1000;
-constexpr uint64_t kListeningTag = 0, kLinkTag = 1, kObserversTag = 2, kAlarmTag = 3;
+constexpr uint64_t kListeningTag = 0, kLinkTag = 1, kObserversTag = 2, kAlarmTag = 3, kGuestTag = 4;
+constexpr int kGuestLookMs = 200;             // whether one takes too long
 constexpr uint32_t kTickMs = 200;             // of observers: the shortest interval of offpath top
 constexpr uint32_t kRoundsBetweenLooks = 64;  // while there is much to do anyway
 }  // namespace
@@ -112,7 +114,7 @@ void Agent::serve(int listening) {
     if (is_replaced_.exchange(false)) leave();
     const int tick_ms = observers_->tick_if_due();
     for (const auto& link : links_) busy |= link->round();
-    const bool none = clients_count() == 0;
+    const bool none = clients_count() == 0 && guests_.empty();
     const uint64_t now_ns = base::clock_ns();
     if (!none) idle_since_ns = now_ns;
     const int patience_ms = had_client || leaves_ ? kLingerMs : options_.first_client_timeout_ms;
@@ -120,7 +122,8 @@ void Agent::serve(int listening) {
     if (none && idle_ms >= patience_ms) break;
     const bool look = !busy || ++rounds % kRoundsBetweenLooks == 0;
     const bool somebody_comes = look && sleep(busy ? 0 : none ? patience_ms - idle_ms : tick_ms);
-    if (somebody_comes) had_client |= greet(listening);
+    if (somebody_comes) let_in(listening);
+    had_client |= hear_guests();
   }
   if (replacing_.joinable()) replacing_.join();
   if (is_replaced_) leave();
@@ -148,6 +151,7 @@ bool Agent::sleep(int timeout_ms) {
   for (const auto& link : links_) may_sleep &= link->prepare_sleep();
   epoll_event events[8];
   const bool sleeps = may_sleep && timeout_ms != 0;
+  if (!guests_.empty()) timeout_ms = timeout_ms < 0 ? kGuestLookMs : std::min(timeout_ms, kGuestLookMs);
   nudge_.note_sleep();
   if (sleeps && may_stand_still()) nudge_.set();
   const int count = epoll_wait(epoll_.get(), events, 8, sleeps ? timeout_ms : 0);
@@ -198,18 +202,36 @@ HostLink* Agent::next_link() {
   return nullptr;
 }
 
-bool Agent::greet(int listening) {
+void Agent::let_in(int listening) {
   auto [socket, no_room] = doorman_.let_in(listening);
-  if (!socket.valid()) return false;
+  if (!socket.valid()) return;
   if (no_room) {
-    session::turn_away(socket, Status::error(OFFPATH_ERR_NO_SERVICE,
-                                             "the agent has no file descriptor left for another client. Raise "
-                                             "'ulimit -n' (the hard limit, too)"));
-    return true;
+    return session::turn_away(socket, Status::error(OFFPATH_ERR_NO_SERVICE,
+                                                    "the agent has no file descriptor left for another client. Raise "
+                                                    "'ulimit -n' (the hard limit, too)"));
   }
+  base::watch(epoll_.get(), socket.get(), kGuestTag);
+  guests_.push_back({std::move(socket), base::clock_ns() + uint64_t{session::kAttachTimeoutMs} * 1000000});
+}
+
+bool Agent::hear_guests() {
+  bool any = false;
+  for (auto guest = guests_.begin(); guest != guests_.end();) {
+    pollfd look{guest->socket.get(), POLLIN, 0};
+    const bool speaks = poll(&look, 1, 0) > 0;
+    if (speaks) {
+      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, guest->socket.get(), nullptr);
+      any |= greet(std::move(guest->socket));
+    }
+    guest = speaks || base::clock_ns() >= guest->until_ns ? guests_.erase(guest) : std::next(guest);
+  }
+  return any;
+}
+
+bool Agent::greet(Fd socket) {
   const auto credentials = session::peer_credentials(socket.get());
   session::AttachRequest request{};
-  auto segment = session::receive_message(socket.get(), &request, sizeof(request), session::kAttachTimeoutMs);
+  auto segment = session::receive_message(socket.get(), &request, sizeof(request), 0);
   if (segment.ok() && request.kind == static_cast<uint32_t>(session::RequestKind::observe)) {
     session::AttachReply reply{};
     reply.flags = session::kServiceIsFar;

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,7 +46,10 @@ class Agent {
   void serve(int listening);
 
  private:
-  bool greet(int listening);
+  void let_in(int listening);
+  // Those who have said what they want. Whether one of them wanted to be a client.
+  bool hear_guests();
+  bool greet(base::Fd socket);
   static void refuse(const base::Fd& socket, const base::Status& status);
   // Another agent takes its place, if one can. That takes as long as reaching the DPUs, so another thread waits for it.
   void be_replaced(base::Fd asker, base::Result<session::PeerCredentials> credentials, session::AttachRequest request);
@@ -69,6 +73,11 @@ class Agent {
   std::thread replacing_;
   std::atomic<bool> is_replacing_{false}, is_replaced_{false};
   session::Doorman doorman_;
+  struct Guest {
+    base::Fd socket;
+    uint64_t until_ns;
+  };
+  std::list<Guest> guests_;  // have connected, and said nothing so far: clients do not wait for that
   base::Fd epoll_;
   base::Fd alarm_;  // is_replaced_ has changed
   base::Nudge nudge_;

@@ -2,6 +2,8 @@
 // What only agents do: several hosts that share a DPU, several DPUs of a host, and what is left when one of them ends.
 #include "watcher.hpp"
 
+#include "session/link.hpp"
+
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -152,6 +154,23 @@ TEST(Agents, AreWatchedWhileTheirServiceIsLost) {
     offpath_session_detach(session);
   });
   std::filesystem::remove_all(job.folder(0) + "-dpu");  // its socket is left, as after any crash
+}
+
+// Each of these would cost seconds, and with many of them the test would not end in time.
+TEST(Agents, AreNotHeldUpByWhoeverSaysNothing) {
+  Job job(1);
+  const std::string dpu = job.folder(0) + "-dpu";
+  job.run([&](Process& p) {
+    setenv("OFFPATH_DPU", dpu_in(dpu).c_str(), 1);
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    std::vector<base::Fd> silent(100);
+    const std::string path = session::socket_path(p.folder, p.shared.token);
+    for (base::Fd& each : silent) each = std::move(session::connect_to(path).value());
+    for (int i = 0; i < 1200; ++i) alltoall(p, team, 8);
+    silent.clear();
+    offpath_session_detach(session);
+  });
 }
 
 // At once: a launcher may kill what its job has left running.
