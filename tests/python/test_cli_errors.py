@@ -43,6 +43,9 @@ from offpath.places import comparison
         (["info", "/no/such/program"], ["/no/such/program"]),
         (["bench", "files", "--folder", "/proc/self"], ["/proc/self", "--folder"]),
         (["bench", "files", "--writers", "5"], ["5 of 2 ranks", "--writers"]),
+        (["train-advice", "no-file", "--slower", "nan"], ["--slower", "nan is not a number"]),
+        (["plan", "balance", "--report", "no-file", "--piece-ms", "nan"], ["--piece-ms", "nan is not a number"]),
+        (["split", "--reduction-us", "inf"], ["--reduction-us", "inf is not a number"]),
         (["tune", "--nodes", "2,99"], ["--nodes 2,99", "from 1 to 64"]),
     ],
 )

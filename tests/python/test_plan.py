@@ -59,6 +59,17 @@ def test_offloading_hides_what_the_host_waits_for(good):
     assert prediction.limit <= prediction.dpu < prediction.host
 
 
+def test_nothing_beats_the_limit(tmp_path):
+    """Nor do ranks of one node with a DPU of many cores, which only copies."""
+    file = tmp_path / "profile.jsonl"
+    write(file, rank_lines(0, compute_ns=0, host="node") + rank_lines(1, compute_ns=0, host="node"))
+    found = profile.load(file)
+    for cores in (1, 8, 64):
+        faster = machine.changed(machine.default(), dpu_cores=cores)
+        prediction = predict.predict(found, faster, found.node_of, model.DPU, dpu_cores=cores)
+        assert prediction.limit <= prediction.dpu
+
+
 def test_what_offloading_takes_and_saves(good, capsys):
     """Waits are no processor time. More cores, which do the same work sooner, take no more."""
     found = profile.load(good)
@@ -172,6 +183,8 @@ def test_other_bad_input_is_one_line(good, tmp_path):
     assert_one_line_error(offpath(*with_machine, "--nodes", "3", "--ppn", "2"), "do not fit the profile")
     assert_one_line_error(offpath(*with_machine, "--link", "fast"), "not a link rate")
     assert_one_line_error(offpath(*with_machine, "--dpu-speed", "0"), "speed")
+    for speed in ("0", "-1", "nan"):
+        assert_one_line_error(offpath("plan", "scale", "--nodes", "2", "--dpu-speed", speed), "speed")
     assert_one_line_error(offpath("plan", "scale", "--nodes", "2,x"), "--nodes 2,x is not usable")
     assert_one_line_error(offpath("bench", "plan", "--mpi", "lam"), "lam")
 

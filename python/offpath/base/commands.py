@@ -22,6 +22,7 @@ import copy
 import functools
 import importlib
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Annotated, get_type_hints
@@ -96,6 +97,7 @@ class Modules(Mapping):
     def __getitem__(self, name: str):
         command = typer.main.get_command(importlib.import_module(self._modules[name]).app)
         command.name = name
+        _want_finite(command)
         return command
 
     def __iter__(self) -> Iterator[str]:
@@ -103,6 +105,21 @@ class Modules(Mapping):
 
     def __len__(self) -> int:
         return len(self._modules)
+
+
+def _want_finite(command) -> None:
+    """No limit of an option keeps out nan, which is neither less nor more, and few are asked for infinity."""
+
+    def finite(context, parameter, value):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise typer.BadParameter(f"{value} is not a number", ctx=context, param=parameter)
+        return value
+
+    for parameter in command.params:
+        parameter.callback = parameter.callback or finite
+    nested = getattr(command, "commands", {})
+    for each in () if isinstance(nested, Modules) else nested.values():
+        _want_finite(each)
 
 
 class LazyGroup(TyperGroup):

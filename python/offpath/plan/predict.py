@@ -141,8 +141,6 @@ def replay_command(
 
         offpath plan profile.jsonl --link 1gbit --compress lz4=2.5 --compress zstd=3.2
     """
-    if dpu_speed is not None and not 0.01 <= dpu_speed <= 100:
-        raise UserError(f"a DPU core cannot have the speed {dpu_speed:g}. Give 0.01 to 100; 1 is a host core.")
     files.writable_file(html, "--html")
     codecs = [compressing.parse(each) for each in compress or []]
     found = profile.load(file)

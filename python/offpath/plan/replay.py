@@ -12,9 +12,9 @@ from offpath.trace import messages
 from offpath.trace.parts import MESSAGES, ONE_SIDED
 from offpath.trace.profile import Profile, Rank
 
-# Costs of the service that a perfect DPU would not have.
+# Costs of the service that a perfect DPU would not have; no speed is more to the model (src/model/machine.cpp).
 IDEAL = {
-    "own_cores": True, "speed": 1.0, "post_ns": 0, "operation_ns": 0, "step_ns": 0, "message_ns": 0,
+    "own_cores": True, "speed": 1e3, "post_ns": 0, "operation_ns": 0, "step_ns": 0, "message_ns": 0,
     "send_ns_per_byte": 0, "receive_ns_per_byte": 0, "wake_ns": 0, "host_wake_ns": 0,
 }  # fmt: skip
 
