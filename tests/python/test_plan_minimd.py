@@ -70,10 +70,23 @@ def test_the_command(tmp_path):
     assert rows[0]["knee_threads"] == pytest.approx(2.0)
     shown = offpath(*argv)
     assert shown.returncode == 0 and "knee" in shown.stdout
+    beside = made_up("offpath", 540.0, relaxed=10, force=100.0)
+    for change, words in (
+        ({"atoms": 2000}, "atoms: 1000 and 2000"), ({"skin": 0.5}, "skin: None and 0.5"), ({"phases_s": 1}, "damaged"),
+        ({"other_side_count": {}}, "damaged"), ({"dpu_repeats": 0}, "damaged"),
+    ):  # fmt: skip
+        files["dpu"].write_text(json.dumps(beside | change))
+        assert_one_line_error(offpath(*argv), words)
+    files["dpu"].write_text(json.dumps(beside))
+    assert_one_line_error(offpath(*argv[:3], str(files["dpu"]), *argv[4:]), "--host has the schedule offpath")
+    beside["other_side_s"]["replay"] = 1e6  # whatever the threads are, the DPU is later than the host
+    files["dpu"].write_text(json.dumps(beside))
+    assert "Infinity" not in (shown := offpath(*argv, "--json").stdout) and json.loads(shown)[0]["knee_threads"] is None
     files["dpu"].write_text("{}")
     assert_one_line_error(offpath(*argv), "is no result of minimd")
     argv[-1] = str(files["host"])
     assert_one_line_error(offpath(*argv), "--dpu")
     argv[-1] = str(tmp_path / "good.json")
     (tmp_path / "good.json").write_text(json.dumps(made_up("offpath", 540.0, relaxed=10, force=100.0)))
-    assert_one_line_error(offpath(*argv, "--every", "0"), "--every")
+    for none in ("0", "0.5", "inf"):  # no step is less than one
+        assert_one_line_error(offpath(*argv, "--every", none), "--every")

@@ -7,6 +7,7 @@ what the DPU does meanwhile, t_remain all the rest. Host and DPU are known by on
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,6 +133,11 @@ def knee(host: Host, dpu: Dpu) -> float:
     return dpu.force_ratio * host.force_s / left if left > 0 else float("inf")
 
 
+def finite(number: float) -> float | None:
+    """For JSON, which has no infinity."""
+    return number if math.isfinite(number) else None
+
+
 def plan_command(
     host: Annotated[Path, typer.Option(help="What minimd --json wrote, with --schedule host.")],
     dpu: Annotated[Path, typer.Option(help="The same with --schedule offpath, or hybrid; as many atoms, same skin.")],
@@ -153,18 +159,23 @@ def plan_command(
         offpath plan minimd --host host.json --dpu hybrid.json --every 5,10 --threads 4,8,16 --slower 3
     """
     alone, beside = _read(host), _read(dpu)
-    known = Host.of(alone)
-    measured = Dpu.of(beside, known, beside if beside["schedule"] == "hybrid" else None)
-    measured = replace(measured, force_ratio=measured.force_ratio / beside["dpu_repeats"])
+    try:
+        _check_together(alone, beside)
+        known = Host.of(alone)
+        measured = Dpu.of(beside, known, beside if beside["schedule"] == "hybrid" else None)
+        measured = replace(measured, force_ratio=measured.force_ratio / beside["dpu_repeats"])
+    except (KeyError, TypeError, ZeroDivisionError):
+        raise UserError(f"{host} or {dpu} is damaged (its numbers make no sense). Run minimd again.") from None
     rows = []
     for count in _numbers(atoms, "--atoms") or [known.atoms]:
-        for period in _numbers(every, "--every"):
+        for period in _numbers(every, "--every", least=1):
             for each in _numbers(threads, "--threads"):
                 found = predict(known.scaled(count), measured.with_speed(each, slower), period)
                 rows.append({"atoms": count, "every": period, "threads": each} | _fields(found))
     for row in rows:
         row["knee_threads"] = knee(known.scaled(row["atoms"]), measured.with_speed(1, slower))
     if as_json:
+        rows = [row | {"knee_threads": finite(row["knee_threads"])} for row in rows]
         console.out.print(json.dumps(rows, indent=1), markup=False, soft_wrap=True)
         return
     _show(rows, hybrid=beside["schedule"] == "hybrid")
@@ -201,11 +212,21 @@ def _read(file: Path) -> dict[str, Any]:
         ) from None
 
 
-def _numbers(text: str, option: str) -> list[float]:
+def _check_together(alone: Mapping[str, Any], beside: Mapping[str, Any]) -> None:
+    if alone["schedule"] != "host":
+        raise UserError(f"--host has the schedule {alone['schedule']} (only the host's says what a host takes). Run "
+                        "minimd --schedule host for it.")  # fmt: skip
+    for name in ("atoms", "ranks", "skin"):
+        if alone.get(name) != beside.get(name):
+            raise UserError(f"--host and --dpu are of other runs ({name}: {alone.get(name)} and {beside.get(name)}). "
+                            "Give two with the same atoms, ranks and skin.")  # fmt: skip
+
+
+def _numbers(text: str, option: str, least: float = 0.001) -> list[float]:
     try:
         numbers = [float(word) for word in text.split(",") if word]
     except ValueError:
         numbers = [0.0]
-    if any(not number > 0 for number in numbers):
-        raise UserError(f"{option} '{text}' is no list of numbers above 0. Give for example 1,2,4")
+    if any(not least <= number < math.inf for number in numbers):
+        raise UserError(f"{option} '{text}' is no list of numbers from {least:g} on. Give for example 1,2,4")
     return numbers

@@ -20,7 +20,7 @@ from offpath.launch.local import available_cores
 from offpath.launch.mpis import OPENMPI
 from offpath.places import asked, comparison
 from offpath.places.comparison import LoopbackPlace, Place
-from offpath.plan.minimd import Dpu, Host, knee, predict
+from offpath.plan.minimd import Dpu, Host, finite, knee, predict
 
 
 def _gains(rows: Sequence[dict]) -> list[float]:
@@ -133,7 +133,7 @@ def _rows(launched: Launched, first: Launched) -> Iterator[dict]:
             seconds = found.hybrid_s if setting.variant == HYBRID else found.off_path_s
             row["predicted_ns"] = round(1e9 * seconds)
             row["error"] = row["predicted_ns"] / row["step_ns"] - 1
-            row["knee_threads"] = knee(host, mine)
+            row["knee_threads"] = finite(knee(host, mine))
         yield row
 
 
