@@ -103,6 +103,20 @@ def test_the_parts_of_a_rank_are_its_whole(run):
         assert parts["other waits"] == MS
 
 
+def test_a_blocking_call_at_the_service_is_a_wait_for_the_dpu(tmp_path):
+    """And what waited for operations that are not in the recording is no time of the program."""
+    lines = rank_lines(0)
+    lines[2] |= {"path": "dpu", "why": "policy"}
+    lines[6] |= {"others": 8}  # of ten
+    (tmp_path / "part").write_bytes(part(lines))
+    found = operations.join(record.of_parts([tmp_path / "part"]))
+    parts = found.split(found.ranks[0])
+    assert parts["waiting, DPU"] == pytest.approx(MS / 2 + 11 * MS / 10)
+    assert parts["waiting, host"] == pytest.approx(11 * MS / 10)
+    assert parts["other waits"] == pytest.approx(MS + 8 * 11 * MS / 10)
+    assert sum(parts.values()) == pytest.approx(found.ranks[0].end_ns)
+
+
 def test_who_is_late(run):
     assert run.late() == {}  # the first rank waits 30 ms later than the second one posts
 

@@ -159,15 +159,15 @@ class Run:
         own = [each for each in self.operations if each.rank == rank.number]
         parts = {
             "posting": sum(each.post_ns for each in own if not each.blocking),
-            "waiting, DPU": 0.0,
-            "waiting, host": sum(each.post_ns for each in own if each.blocking),
+            "waiting, DPU": sum(each.post_ns for each in own if each.blocking and each.path == "dpu"),
+            "waiting, host": sum(each.post_ns for each in own if each.blocking and each.path != "dpu"),
             "other waits": 0.0,
         }
         for wait in self.waits[rank.number]:
             at_dpu = sum(each.path == "dpu" for each in wait.operations)
             parts["waiting, DPU"] += wait.share_ns * at_dpu
             parts["waiting, host"] += wait.share_ns * (len(wait.operations) - at_dpu)
-            parts["other waits"] += 0 if wait.operations else wait.ns
+            parts["other waits"] += wait.ns - wait.share_ns * len(wait.operations)
         return {"program": max(0.0, rank.end_ns - sum(parts.values())), **parts}
 
     def late(self) -> dict[int, Counter]:

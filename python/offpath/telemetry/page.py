@@ -178,7 +178,7 @@ def _timeline(run: Run, number: int) -> str:
             colour = "b" if dpu else "d" if wait.operations else "c"
             add(calls, wait.begin_ns, wait.end_ns, colour, f"{wait.call} at {wait.site.text}")
         for each in own:
-            colour = "d" if each.blocking else "e"
+            colour = "e" if not each.blocking else "b" if each.path == "dpu" else "d"
             add(calls, each.begin_ns, each.end_ns, colour, f"{each.call} {size_text(each.bytes)} at {each.site.text}")
         for each in served:
             add(calls + 1, each.started_ns, each.done_ns, "a", f"{each.name} {size_text(each.bytes)}")
