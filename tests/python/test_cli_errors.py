@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Bad input: one line that says what is wrong and what to do, an exit status that is not 0, nothing left behind."""
 
+import json
 import os
 import re
 import subprocess
@@ -83,6 +84,20 @@ def test_a_run_without_offpath_records_nothing_and_says_so(option, tmp_path):
     result = offpath("run", "--off", *option, "--", "true", cwd=tmp_path)
     assert result.returncode == 0 and f"{option[0]} records nothing with --off" in result.stderr, result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_any_name_and_any_terminal_will_do(tmp_path):
+    """A file whose name is no text, a terminal without the letters, and none at all."""
+    odd = tmp_path / os.fsdecode(b"\xff.jsonl")
+    head = {"format": "offpath-profile", "version": 1, "rank": 0, "ranks": 1, "host": "n", "mpi": "mpich"}
+    odd.write_text(json.dumps(head) + "\n" + json.dumps({"end_ns": 1000}) + "\n")
+    page = tmp_path / "page.html"
+    for env in ({}, {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
+        done = offpath("plan", str(odd), "--html", str(page), env=env)
+        assert done.returncode == 0, done
+        assert "makes no difference" in done.stdout and ".jsonl" in page.read_text()
+    shut = subprocess.run(f"{ROOT}/offpath info >&-", shell=True, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S)
+    assert (shut.returncode, shut.stderr) == (0, "")
 
 
 def test_nothing_asked_for_is_help():

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +31,7 @@ def _console(name: str) -> Console:
     if name not in _made:
         from rich.console import Console
 
-        width = ANY_WIDTH if name == "out" and not sys.stdout.isatty() else None
+        width = ANY_WIDTH if name == "out" and not _is_terminal(sys.stdout) else None
         _made[name] = Console(stderr=name == "err", highlight=False, emoji=False, width=width)
     return _made[name]
 
@@ -60,7 +60,12 @@ def best_effort() -> Iterator[None]:
 
 def is_interactive() -> bool:
     """True when a person is watching: live displays are allowed."""
-    return sys.stderr.isatty()
+    return _is_terminal(sys.stderr)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """None: it was closed before we were started."""
+    return stream is not None and stream.isatty()
 
 
 def _escaped(text: str) -> str:

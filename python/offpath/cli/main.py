@@ -17,6 +17,7 @@ def main() -> None:
         print(f"offpath {__version__}")
         return
     _forget_own_locale()
+    _write_anything()
     if not sys.argv[1:]:
         sys.argv.append("--help")
     sys.exit(_status())
@@ -27,6 +28,13 @@ def _forget_own_locale() -> None:
     with contextlib.suppress(OSError), open("/proc/self/environ", "rb") as given:
         if "LC_CTYPE" in os.environ and not re.search(rb"(^|\0)LC_CTYPE=", given.read()):
             del os.environ["LC_CTYPE"]
+
+
+def _write_anything() -> None:
+    """What the terminal's letters do not have is written in others, as names of files that are no text."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and (stream.errors == "strict" or stream.encoding.lower() != "utf-8"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _status() -> int:

@@ -41,7 +41,8 @@ dd{margin:0;overflow-wrap:anywhere}
 
 
 def page(title: str, lead: str, sections: Sequence[str]) -> str:
-    return (
+    """In ASCII: any locale can write it, and names of files that are no text are no error."""
+    text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n"
@@ -49,6 +50,7 @@ def page(title: str, lead: str, sections: Sequence[str]) -> str:
         + "\n".join(sections)
         + "\n</main></body></html>\n"
     )
+    return text.encode("ascii", "xmlcharrefreplace").decode()
 
 
 def card(heading: str, *content: str, note: str = "") -> str:
