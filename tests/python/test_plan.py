@@ -88,6 +88,25 @@ def test_what_offloading_takes_and_saves(good, capsys):
     assert (said["core_more_ns"], said["node_saved_ns"]) == (round(here.core_more), round(here.node_saved))
 
 
+def test_other_hardware_is_compared_with_itself(good):
+    """A run that was recorded on a fast network, or on one node, takes longer on a slow one, offloaded or not."""
+    found = profile.load(good)
+    fast, slow = (machine.changed(machine.default(), link=link) for link in ("10gbit", "1gbit"))
+    here, there = (predict.predict(found, each, found.node_of, recorded_on=fast) for each in (fast, slow))
+    assert here.alone == pytest.approx(here.recorded) and here.told == here.host
+    assert (there.told, there.error) == (here.told, here.error)  # of the recorded run, wherever is asked about
+    assert there.alone / here.alone == pytest.approx(there.host / here.host) and there.alone > 1.1 * here.alone
+    assert there.node_saved == pytest.approx(2 * (there.alone - there.offloaded))
+    assert there.offloaded == pytest.approx(there.alone / (1 + there.gain))
+    one = predict.predict(found, slow, [0, 0])
+    assert one.told == predict.predict(found, slow, found.node_of).host != one.host
+    argv = ["plan", str(good), "--link", "10mbit"]
+    planned = json.loads(offpath(*argv, "--json").stdout)
+    assert planned["host_ns"] > 10 * planned["recorded_ns"]
+    assert planned["host_ns"] / planned["offloaded_ns"] == pytest.approx(1 + planned["gain"], rel=1e-6)
+    assert f"there      {planned['host_ns'] / 1e9:.4f} s, not offloaded" in offpath(*argv).stdout
+
+
 def test_the_mpis_own_thread_is_a_choice_where_it_hides_as_much(good, tmp_path):
     """Of what Open MPI's was measured to hide over TCP; no other MPI, no other collective, not within a node."""
     answer = offpath("plan", str(good))
@@ -239,12 +258,15 @@ def test_faster_links_and_own_cores_never_hurt(good):
 
 def test_predictions_are_pages_too(tmp_path):
     found = {
-        "recorded_ns": 4e9, "offloaded_ns": 3e9, "limit_ns": 2e9, "gain": 0.25, "error": 0.1, "verdict": "worth it",
+        "recorded_ns": 4e9, "host_ns": 4e9, "offloaded_ns": 3e9, "limit_ns": 2e9, "gain": 0.25, "error": 0.1,
+        "verdict": "worth it",
         "sites": [{"call": "MPI_Wait", "site": "a<b.c:7", "host_ns": 3e9, "offloaded_ns": 1e9, "offloaded": True}],
     }  # fmt: skip
     html = pages.replay(found, "p.jsonl")
     assert_self_contained(html)
     assert "a&lt;b.c:7" in html and "+25.0%" in html and html.count("<svg") == 2
+    assert "there, not offloaded" not in html
+    assert "there, not offloaded" in pages.replay(found | {"host_ns": 5e9}, "p.jsonl")
     rows = [{"operation": "fft", "nodes": nodes, "host_ns": 8 / nodes, "dpu_ns": 4 / nodes} for nodes in (2, 4, 8)]
     html = pages.scale({"bytes": 1, "points": 64, "rows": rows})
     assert_self_contained(html)
@@ -282,10 +304,11 @@ def test_a_real_run_is_recorded_and_planned(mpi, tmp_path):
         found = profile.load(file)
         kinds = [record["kind"] for record in found.ranks[0].records if "op" in record]
         assert kinds.count(kind) >= 4
-        answer = offpath("plan", str(file), "--nodes", "2", "--json")
-        assert answer.returncode == 0, answer.stderr
-        planned = json.loads(answer.stdout)
-        assert planned["limit_ns"] <= planned["recorded_ns"]
+        for options in ((), ("--nodes", "2")):
+            answer = offpath("plan", str(file), *options, "--json")
+            assert answer.returncode == 0, answer.stderr
+            planned = json.loads(answer.stdout)
+            assert planned["limit_ns"] <= planned["host_ns" if options else "recorded_ns"]
         assert any("measure.cpp" in row["site"] or "collectives" in row["site"] for row in planned["sites"])
 
 

@@ -28,9 +28,11 @@ OWN_ERROR = 0.10  # of predictions in validation, when the host side fits exactl
 
 @dataclass(frozen=True)
 class Prediction:
-    """Times in ns. The offloaded time is the recorded one, changed as the model changes."""
+    """Times in ns. `told` is what the model says of the recorded run. All others are on the hardware that is asked for,
+    and as much too short or too long as that."""
 
     recorded: float
+    told: float
     host: float
     dpu: float
     limit: float
@@ -38,18 +40,26 @@ class Prediction:
     core_more: float  # processor time of ranks and services that offloading takes, without waits
     nodes: int
 
+    def as_recorded(self, ns: float) -> float:
+        """A time of the model, corrected by what the recorded run took."""
+        return ns * self.recorded / self.told
+
+    @property
+    def alone(self) -> float:
+        return self.as_recorded(self.host)
+
     @property
     def offloaded(self) -> float:
-        return self.recorded * self.dpu / self.host
+        return self.as_recorded(self.dpu)
 
     @property
     def node_saved(self) -> float:
-        return (self.recorded - self.offloaded) * self.nodes
+        return (self.alone - self.offloaded) * self.nodes
 
     @property
     def error(self) -> float:
         """Relative: how badly the model tells what was recorded, and what validation found."""
-        return max(OWN_ERROR / 2, abs(self.host - self.recorded) / self.recorded)
+        return max(OWN_ERROR / 2, abs(self.told - self.recorded) / self.recorded)
 
     @property
     def gain(self) -> float:
@@ -68,19 +78,23 @@ def verdict_of(gain: float) -> str:
 
 def predict(
     found: profile.Profile, machine: dict, node_of: list[int], path: str = model.POLICY, policy: tuple[str, ...] = (),
-    dpu_cores: int = 1,
+    dpu_cores: int = 1, recorded_on: dict | None = None,
 ) -> Prediction:
-    """`dpu_cores`: that the service's speed in `machine` is of (machine.changed)."""
+    """`dpu_cores`: that the service's speed in `machine` is of (machine.changed). `recorded_on`: where the run was
+    recorded, if that is another machine to the host."""
     scenario = replay.scenario(found)
     host = scenario.run(machine, node_of, model.HOST)
+    told = host.total
+    if recorded_on is not None or node_of != found.node_of:
+        told = scenario.run(recorded_on or machine, found.node_of, model.HOST).total
     dpu = scenario.run(machine, node_of, path, policy)
     limit = min(host.total, scenario.limit(machine, node_of))
     places = {
         place: (host.sites[place], dpu.sites.get(place, 0.0), dpu.offloaded.get(place, False)) for place in host.sites
     }
     core_more = dpu.cores + (dpu_cores - 1) * dpu.services - host.cores
-    core_more *= found.end_ns / host.total
-    return Prediction(found.end_ns, host.total, dpu.total, limit, places, core_more, max(node_of) + 1)
+    core_more *= found.end_ns / told
+    return Prediction(found.end_ns, told, host.total, dpu.total, limit, places, core_more, max(node_of) + 1)
 
 
 def node_map(found: profile.Profile, nodes: int | None, ppn: int | None) -> list[int]:
@@ -145,16 +159,17 @@ def replay_command(
     codecs = [compressing.parse(each) for each in compress or []]
     found = profile.load(file)
     machine_file = machines.chosen(machine_file, found.mpi)
-    machine = machines.load(machine_file) if machine_file else machines.default()
-    machine = machines.changed(machine, dpu_cores=dpu_cores, dpu_speed=dpu_speed, link=link)
+    given = machines.load(machine_file) if machine_file else machines.default()
+    machine = machines.changed(given, dpu_cores=dpu_cores, dpu_speed=dpu_speed, link=link)
     if machine_file is None:
         console.note(
             "no --machine: the figures are those of a plain server with a 1 Gbit/s link. Run: offpath calibrate"
         )
-    where, rows = node_map(found, nodes, ppn), (policy,) if policy else ()
-    prediction = predict(found, machine, where, policy=rows, dpu_cores=max(1, dpu_cores or 1))
+    where = node_map(found, nodes, ppn)
+    asked = {"policy": (policy,) if policy else (), "recorded_on": given if link else None}
+    prediction = predict(found, machine, where, dpu_cores=max(1, dpu_cores or 1), **asked)
     compressed = {
-        f"{codec}={ratio:g}": predict(found, compressing.changed(machine, codec, ratio), where, policy=rows)
+        f"{codec}={ratio:g}": predict(found, compressing.changed(machine, codec, ratio), where, **asked)
         for codec, ratio in codecs
     }
     calls, own = calls_of(found), own_thread(found, prediction, where)
@@ -197,9 +212,10 @@ def to_json(prediction: Prediction, calls: dict) -> dict:
         for place, (host, dpu, offloaded) in _by_time(prediction)
     ]  # fmt: skip
     return {
-        "recorded_ns": round(prediction.recorded), "model_host_ns": round(prediction.host),
+        "recorded_ns": round(prediction.recorded), "model_recorded_ns": round(prediction.told),
+        "host_ns": round(prediction.alone), "model_host_ns": round(prediction.host),
         "model_offloaded_ns": round(prediction.dpu), "offloaded_ns": round(prediction.offloaded),
-        "limit_ns": round(prediction.limit * prediction.recorded / prediction.host), "gain": prediction.gain,
+        "limit_ns": round(prediction.as_recorded(prediction.limit)), "gain": prediction.gain,
         "error": prediction.error, "verdict": prediction.verdict, "core_more_ns": round(prediction.core_more),
         "node_saved_ns": round(prediction.node_saved), "sites": rows,
     }  # fmt: skip
@@ -217,11 +233,12 @@ def show(prediction: Prediction, calls: dict) -> None:
         table.add_row(*map(escape, calls[place]), *times, "DPU" if offloaded else "host")
     console.out.print(table)
     console.out.print("Times of a call site are summed over the ranks.")
-    scale = prediction.recorded / prediction.host
     width = prediction.error * prediction.offloaded
-    console.out.print(f"recorded   {prediction.recorded / 1e9:.4f} s (the model says {prediction.host / 1e9:.4f} s)")
+    console.out.print(f"recorded   {prediction.recorded / 1e9:.4f} s (the model says {prediction.told / 1e9:.4f} s)")
+    if prediction.told != prediction.host:
+        console.out.print(f"there      {prediction.alone / 1e9:.4f} s, not offloaded")
     console.out.print(f"offloaded  {prediction.offloaded / 1e9:.4f} s ± {width / 1e9:.4f} s")
-    console.out.print(f"limit      {prediction.limit * scale / 1e9:.4f} s")
+    console.out.print(f"limit      {prediction.as_recorded(prediction.limit) / 1e9:.4f} s")
     sure = (
         ""
         if abs(prediction.gain) > prediction.error or prediction.verdict.startswith("makes")
