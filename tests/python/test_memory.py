@@ -145,9 +145,14 @@ def test_practices_go_from_one_to_another_and_to_a_site(tmp_path, monkeypatch, c
     assert str(sent) in capsys.readouterr().err
 
 
+HUGE = json.dumps({"format": memory.FORMAT, "practices": [
+    {name: 1 << 63 if name in memory.NUMBERS else "host" for name in memory.COLUMNS}
+]})  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "content",
-    ("", "[]", '{"format": 1, "practices": []}', '{"format": 2, "practices": [{}]}'),
+    ("", "[]", '{"format": 1, "practices": []}', '{"format": 2, "practices": [{}]}', HUGE),
 )
 def test_what_holds_no_practices_is_one_line(tmp_path, content):
     file = tmp_path / "x.json"

@@ -151,6 +151,15 @@ def test_a_late_rank_is_late_in_the_replay(tmp_path):
         (lambda lines: [*lines[:4], lines[4] | {"end_ns": 1}, *lines[5:]], "line 5 makes no sense"),
         (lambda lines: [*lines[:3], lines[3] | {"bytes": -1}, *lines[4:]], "line 4 makes no sense"),
         (lambda lines: [*lines[:3], lines[3] | {"kind": "ibcast"}, *lines[4:]], "do not fit together"),
+        (lambda lines: [lines[0], lines[1] | {"members": [0, {}]}, *lines[2:]], "line 2 makes no sense"),
+        (lambda lines: [lines[0], lines[1] | {"members": [0, 2]}, *lines[2:]], "line 2 makes no sense"),
+        (lambda lines: [*lines[:3], lines[3] | {"root": 2}, *lines[4:]], "line 4 makes no sense"),
+        (lambda lines: [*lines[:3], lines[3] | {"kind": "put", "root": -1}, *lines[4:]], "line 4 makes no sense"),
+        (lambda lines: [*lines[:3], lines[3] | {"op": {}}, *lines[4:]], "line 4 makes no sense"),
+        (lambda lines: [*lines[:3], lines[3] | {"comm": {}}, *lines[4:]], "line 4 makes no sense"),
+        (lambda lines: [*lines[:3], lines[3] | {"offset": [1]}, *lines[4:]], "line 4 makes no sense"),
+        (lambda lines: [*lines[:4], lines[4] | {"wait": [{}]}, *lines[5:]], "line 5 makes no sense"),
+        (lambda lines: [*lines[:5], {"end_ns": "late"}, *lines[6:]], "line 6 makes no sense"),
         (lambda lines: [], "is empty"),
     ],
 )
@@ -179,6 +188,9 @@ def test_a_profile_cut_in_a_line_or_foreign(good, tmp_path):
         ("service", "speed", "fast", "service.speed is 'fast'"),
         ("service", "wake_ns", {"median": 1e14}, "service.wake_ns is 1e+14"),
         ("native", "family", "lam", "native.family"),
+        ("cores", "compute_flop_per_ns", {"min": 1}, "cores.compute_flop_per_ns is None"),
+        ("codecs", "lz4", {"encode_ns_per_byte": "x"}, "codecs.lz4.encode_ns_per_byte is 'x'"),
+        ("codecs", "lz4", 1, "it should be a section"),
     ],
 )
 def test_bad_machines_are_one_line(good, tmp_path, section, field, value, words):
@@ -186,7 +198,7 @@ def test_bad_machines_are_one_line(good, tmp_path, section, field, value, words)
     if value is None:
         del wrong[section][field]
     else:
-        wrong[section][field] = value
+        wrong.setdefault(section, {})[field] = value
     file = tmp_path / "machine.json"
     file.write_text(json.dumps(wrong))
     assert_one_line_error(offpath("plan", str(good), "--machine", str(file)), words)

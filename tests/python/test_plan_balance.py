@@ -41,7 +41,8 @@ def test_the_command_compares_with_what_was_measured(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["no json", "[]", '{"seconds": 1}', '{"seconds": 1, "loads_s": [[1, 2], [1]]}', '{"seconds": 0, "loads_s": [[1]]}'],
+    ["no json", "[]", '{"seconds": 1}', '{"seconds": 1, "loads_s": [[1, 2], [1]]}', '{"seconds": 0, "loads_s": [[1]]}',
+     '{"seconds": NaN, "loads_s": [[1]]}', '{"seconds": 1, "loads_s": [[1, Infinity]]}'],
 )
 def test_what_is_no_report_is_one_line(tmp_path, text):
     file = tmp_path / "report.json"

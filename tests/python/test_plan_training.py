@@ -57,6 +57,7 @@ LINK = json.dumps({"offpath_training": 1, "epochs": [{
 
 def test_what_is_no_profile(tmp_path):
     assert_one_line_error(offpath("train-advice", str(tmp_path / "none")), "cannot be read")
-    for text in ("", "[]", '{"epochs": []}', '{"offpath_training": 1, "epochs": [{"epoch_s": -1}]}', LINK):
+    for text in ("", "[]", '{"epochs": []}', '{"offpath_training": 1, "epochs": [{"epoch_s": -1}]}', LINK,
+                 LINK.replace('"many"', "1").replace('"batches": 1', '"batches": Infinity')):  # fmt: skip
         (tmp_path / "bad").write_text(text)
         assert_one_line_error(offpath("train-advice", str(tmp_path / "bad")), "no profile of a training")

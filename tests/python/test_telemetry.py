@@ -327,6 +327,8 @@ def test_a_killed_rank_counts_as_far_as_it_goes(tmp_path):
         (lambda lines: [*lines[:5], lines[5] | {"started_ns": 1}, *lines[6:]], "makes no sense"),
         (lambda lines: [*lines[:6], lines[6] | {"wait": 5}, *lines[7:]], "makes no sense"),
         (lambda lines: [lines[0], lines[1] | {"members": [0, 9]}, *lines[2:]], "makes no sense"),
+        (lambda lines: [*lines[:3], lines[3] | {"comm": []}, *lines[4:]], "makes no sense"),
+        (lambda lines: [lines[0] | {"mpi": float("nan")}, *lines[1:], {"served": 2, "done_ns": 5}], "makes no sense"),
         (lambda lines: [*lines, 7], "makes no sense"),
     ],
 )

@@ -122,6 +122,7 @@ def read_file(file: Path) -> list[dict]:
         said = json.loads(file.read_text())
         practices = [{column: each[column] for column in COLUMNS} for each in said["practices"]]
         types = all(type(each[name]) is (int if name in NUMBERS else str) for each in practices for name in COLUMNS)
+        types = types and all(each[name] < 1 << 63 for each in practices for name in NUMBERS)  # what SQLite has
         whole = said["format"] == FORMAT and types and all(each["path"] in ("host", "dpu") for each in practices)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{file} holds no practices ({error}). Write one with: offpath policy export FILE") from None

@@ -8,6 +8,7 @@ as it is. So balancing brings at most seconds / (seconds - what lies between lar
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,10 +61,11 @@ def read(file: Path) -> Loads:
         run: dict[str, Any] = json.loads(file.read_text())
         stretches = [[float(load) for load in stretch] for stretch in run["loads_s"]]
         loads = Loads(float(run["seconds"]), stretches)
-        usable = bool(stretches) and all(len(each) == len(stretches[0]) > 0 and min(each) >= 0 for each in stretches)
+        fitting = bool(stretches) and all(len(each) == len(stretches[0]) > 0 for each in stretches)
+        usable = fitting and all(0 <= load < math.inf for each in stretches for load in each)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{file} has no loads of ranks ({type(error).__name__}). Make one: amr --json {file}") from None
-    if not usable or loads.seconds <= 0:
+    if not usable or not 0 < loads.seconds < math.inf:
         raise UserError(
             f"{file} has loads that cannot be (ranks come and go, or are negative). Make one: amr --json {file}"
         )

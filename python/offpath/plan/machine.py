@@ -54,6 +54,7 @@ DEFAULTS = {
 }
 # What no prediction of messages needs, and older files lack.
 CORES = {"compute_flop_per_ns": 2.0, "shared_copy_bytes_per_ns": None}
+CODECS = ("encode_ns_per_byte", "decode_ns_per_byte")  # of a codec that was measured
 NOT_NUMBERS = {("native", "family"), ("service", "own_cores")}
 
 
@@ -132,13 +133,29 @@ def check(machine: object, name: str) -> None:
             found = machine.get(section, {}).get(field) if isinstance(machine.get(section), dict) else None
             if found is None:
                 raise UserError(f"{name}: {section}.{field} is missing (the model needs it). Run: offpath calibrate")
-            if (section, field) in NOT_NUMBERS:
-                continue
-            number = found.get("median") if isinstance(found, dict) else found
-            if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < 1e15:
-                raise UserError(
-                    f"{name}: {section}.{field} is {number!r} (it should be a number from 0 on). Correct it."
-                )
+            if (section, field) not in NOT_NUMBERS:
+                _check_number(found, f"{name}: {section}.{field}")
+    for field, found in _section(machine, "cores", name).items():
+        if field in CORES:
+            _check_number(found, f"{name}: cores.{field}")
+    codecs = _section(machine, "codecs", name)
+    for codec in codecs:
+        for field in CODECS:
+            _check_number(_section(codecs, codec, f"{name}: codecs").get(field), f"{name}: codecs.{codec}.{field}")
+
+
+def _section(around: dict, section: str, name: str) -> dict:
+    """It may be missing."""
+    found = around.get(section, {})
+    if not isinstance(found, dict):
+        raise UserError(f"{name}: {section} is {found!r} (it should be a section). Run: offpath calibrate")
+    return found
+
+
+def _check_number(found: object, where: str) -> None:
+    number = found.get("median") if isinstance(found, dict) else found
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < 1e15:
+        raise UserError(f"{where} is {number!r} (it should be a number from 0 on). Correct it.")
 
 
 def changed(

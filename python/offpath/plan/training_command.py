@@ -66,7 +66,8 @@ def read(file: Path) -> Epoch:
         good = (
             profile["offpath_training"] == 1
             and rows
-            and all(isinstance(row[name], (int, float)) and row[name] >= 0 for row in rows for name in _NUMBERS)
+            and all(isinstance(row[name], (int, float)) for row in rows for name in _NUMBERS)
+            and all(0 <= row[name] < math.inf for row in rows for name in _NUMBERS)
             and all(isinstance(row.get(name, 0), int) and row.get(name, 0) >= 0 for row in rows for name in _BYTES)
         )
     except OSError as error:

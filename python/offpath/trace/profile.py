@@ -13,7 +13,8 @@ from pathlib import Path
 from offpath.base import room
 from offpath.base.errors import UserError
 from offpath.trace import sites
-from offpath.trace.parts import MESSAGES
+from offpath.trace.parts import MESSAGES, ONE_SIDED
+from offpath.trace.record import natural
 
 FORMAT, VERSION = "offpath-profile", 1
 
@@ -60,24 +61,30 @@ def load(file: Path) -> Profile:
     ranks: dict[int, Rank] = {}
     current: Rank | None = None
     expected, mpi = 0, ""
-    known: dict[sites.Place, sites.Site] = {}
+    places: dict[sites.Place, sites.Site] = {}
     for number, line in enumerate(lines, start=1):
         record = _parsed(line, file, number)
         if "format" in record:
             current, expected, mpi = _header(record, file, number)
             ranks[current.number] = current
         elif "sites" in record:
-            known |= sites.from_json(record["sites"])
+            places |= sites.from_json(record["sites"])
         elif current is None:
             raise UserError(f"{file} is no profile (its first line is no header). Give a file of offpath profile.")
         elif "comm" in record and "members" in record:
-            current.members[record["comm"]] = record["members"]
+            comm, members = record["comm"], record["members"]
+            known = isinstance(members, list) and all(natural(each) and each < expected for each in members)
+            if not natural(comm) or not known:
+                raise _damaged(file, number)
+            current.members[comm] = members
         elif "call" in record:
             _checked_call(record, current, file, number)
             current.records.append(record)
         elif "region" in record:
             continue  # computation, to the model
         elif "end_ns" in record:
+            if not natural(record["end_ns"]):
+                raise _damaged(file, number)
             current.end_ns = record["end_ns"]
     if current is None:
         raise UserError(f"{file} is empty (there is nothing to plan from). Record a run with offpath profile.")
@@ -86,13 +93,13 @@ def load(file: Path) -> Profile:
     for rank in ranks.values():
         if rank.end_ns is None:
             raise UserError(f"{file} is cut short (rank {rank.number} has no end). Record the run again.")
-    return Profile([ranks[number] for number in sorted(ranks)], mpi, known)
+    return Profile([ranks[number] for number in sorted(ranks)], mpi, places)
 
 
 def _parsed(line: str, file: Path, number: int) -> dict:
     try:
         record = json.loads(line)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
         what = (
@@ -117,14 +124,22 @@ def _header(record: dict, file: Path, number: int) -> tuple[Rank, int, str]:
 
 def _checked_call(record: dict, rank: Rank, file: Path, number: int) -> None:
     times = record.get("begin_ns"), record.get("end_ns")
-    good = all(isinstance(time, int) and time >= 0 for time in times) and times[0] <= times[1]
+    good = all(map(natural, times)) and times[0] <= times[1]
+    good = good and isinstance(record.get("file", ""), str) and isinstance(record.get("offset", 0), int)
     if good and "op" in record:
-        good = isinstance(record.get("bytes"), int) and record["bytes"] >= 0 and record.get("comm") in rank.members
-        if good and record.get("kind") in MESSAGES:
-            root, highest = record.get("root"), len(rank.members[record["comm"]]) - 1
-            good = isinstance(record.get("tag"), int) and isinstance(root, int) and -1 <= root <= highest
-            good = good and (root >= 0 or record["kind"] == "irecv")
+        kind, root, comm = str(record.get("kind")), record.get("root"), record.get("comm")
+        good = natural(record["op"]) and natural(record.get("bytes")) and natural(comm) and comm in rank.members
+        good = good and "kind" in record and isinstance(root, int) and root < len(rank.members[comm])
+        if good and kind in MESSAGES:
+            good = isinstance(record.get("tag"), int) and root >= (-1 if kind == "irecv" else 0)
+        elif good and kind in ONE_SIDED:
+            good = root >= 0
     elif good:
-        good = isinstance(record.get("wait", record.get("test")), list)
+        waited = record.get("wait", record.get("test"))
+        good = isinstance(waited, list) and all(map(natural, waited))
     if not good:
-        raise UserError(f"{file} is damaged (line {number} makes no sense). Record the run again.")
+        raise _damaged(file, number)
+
+
+def _damaged(file: Path, number: int) -> UserError:
+    return UserError(f"{file} is damaged (line {number} makes no sense). Record the run again.")

@@ -101,7 +101,7 @@ def read(file: Path) -> dict:
         raise UserError(f"the trace {file} cannot be read ({error.strerror}). {again}.") from None
     except UnicodeDecodeError:
         raise UserError(f"{file} is no trace (it is not text). {again}.") from None
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise UserError(f"{file} is no trace or was cut short (it is not whole JSON). {again}.") from None
     recording = trace.get("offpath") if isinstance(trace, dict) else None
     if not isinstance(recording, dict) or recording.get("format") != FORMAT:
@@ -147,15 +147,15 @@ def _align(ranks: list[Rank]) -> None:
 def _rank(lines: list[dict], name: str) -> Rank:
     head = lines[0] if lines and isinstance(lines[0], dict) else {}
     number, ranks = head.get("rank"), head.get("ranks")
-    if head.get("format") != FORMAT or not _natural(number) or not _natural(ranks) or not number < ranks <= MAX_RANKS:
+    if head.get("format") != FORMAT or not natural(number) or not natural(ranks) or not number < ranks <= MAX_RANKS:
         raise UserError(f"{name} is damaged (a rank without a header). Record the run again.")
     rank = Rank(number, ranks, str(head.get("host")), str(head.get("mpi")), str(head.get("reason", "")))
-    rank.service_pid = head["service_pid"] if _natural(head.get("service_pid")) else 0
+    rank.service_pid = head["service_pid"] if natural(head.get("service_pid")) else 0
     rank.clock = str(head.get("clock") or "")
-    rank.zero_ns = head["zero_ns"] if _natural(head.get("zero_ns")) else None
-    rank.realtime_ns = head["realtime_ns"] if _natural(head.get("realtime_ns")) else None
-    rank.sample = max(1, head["sample"]) if _natural(head.get("sample")) else 1
-    rank.failure = write_error(head["errno"]) if _natural(head.get("errno")) else ""
+    rank.zero_ns = head["zero_ns"] if natural(head.get("zero_ns")) else None
+    rank.realtime_ns = head["realtime_ns"] if natural(head.get("realtime_ns")) else None
+    rank.sample = max(1, head["sample"]) if natural(head.get("sample")) else 1
+    rank.failure = write_error(head["errno"]) if natural(head.get("errno")) else ""
     rank.lines = lines
     last_ns = 0
     for line in lines[1:]:
@@ -173,20 +173,22 @@ def _add(rank: Rank, line: dict) -> bool:
         return False
     if "members" in line:
         members = line["members"]
-        if not _natural(line.get("comm")) or not isinstance(members, list):
+        if not natural(line.get("comm")) or not isinstance(members, list):
             return False
         rank.members[line["comm"]] = members
-        return all(_natural(member) and member < rank.ranks for member in members)
+        return all(natural(member) and member < rank.ranks for member in members)
     if "served" in line:
         times = [line[name] for name in SERVICE_TIMES if name in line]
         others = line["served"], line.get("last_peer", 0), line.get("seen_ns", 0)
-        if not all(map(_natural, [*others, *times])) or times != sorted(times):
+        if not all(map(natural, [*others, *times])) or times != sorted(times):
+            return False
+        if "done_ns" in line and "last_peer" not in line:
             return False
         rank.served[line["served"]] = line
         return True
     if "call" in line or "region" in line:
-        in_order = _natural(line.get("begin_ns")) and _natural(line.get("end_ns"))
-        if not in_order or line["begin_ns"] > line["end_ns"] or not _natural(line.get("thread", 0)):
+        in_order = natural(line.get("begin_ns")) and natural(line.get("end_ns"))
+        if not in_order or line["begin_ns"] > line["end_ns"] or not natural(line.get("thread", 0)):
             return False
         if "region" in line:
             rank.regions.append(line)
@@ -194,13 +196,13 @@ def _add(rank: Rank, line: dict) -> bool:
         if "op" in line:
             rank.posts.append(line)
             numbers = line["op"], line.get("bytes"), line.get("nth", 0)
-            return all(map(_natural, numbers)) and line.get("comm") in rank.members
+            return all(map(natural, [*numbers, line.get("comm")])) and line["comm"] in rank.members
         rank.waits.append(line)
-        known = isinstance(line.get("wait"), list) and all(map(_natural, line["wait"]))
-        return known and _natural(line.get("others", 0))
+        known = isinstance(line.get("wait"), list) and all(map(natural, line["wait"]))
+        return known and natural(line.get("others", 0))
     if "end_ns" in line:
         rank.end_ns, rank.operations_left_out = line["end_ns"], line.get("operations_left_out", 0)
-        return _natural(rank.end_ns) and _natural(rank.operations_left_out)
+        return natural(rank.end_ns) and natural(rank.operations_left_out)
     return True
 
 
@@ -208,5 +210,5 @@ SERVICE_TIMES = ("posted_ns", "started_ns", "first_byte_ns", "done_ns")  # in th
 TIMES = ("begin_ns", "end_ns", "seen_ns", *SERVICE_TIMES)
 
 
-def _natural(value: object) -> bool:
+def natural(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -126,6 +126,6 @@ def _site(file: str, offset: int, row: dict) -> Site | None:
         return None
     try:
         known = tuple(Frame(str(function), str(source), int(line)) for function, source, line in frames)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return Site(file, offset, known, symbol, into)
