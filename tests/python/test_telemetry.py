@@ -103,6 +103,28 @@ def test_the_parts_of_a_rank_are_its_whole(run):
         assert parts["other waits"] == MS
 
 
+def test_views_of_many_ranks_look_at_each_operation_once(run, tmp_path):
+    """Not once for every rank: a run of 200 ranks has millions."""
+
+    class Counted(list):
+        looks = 0
+
+        def __iter__(self):
+            Counted.looks += 1
+            return super().__iter__()
+
+    def looks(ranks):
+        own = Counted(each for each in run.operations if each.rank == 0)
+        many = operations.Run([run.ranks[0]] * ranks, own, {0: run.waits[0]})
+        Counted.looks = 0
+        overview.totals(many)
+        page.page([("", many)])
+        perfetto.write(many, tmp_path / "many.json")
+        return Counted.looks
+
+    assert looks(20) == looks(1)
+
+
 def test_a_blocking_call_at_the_service_is_a_wait_for_the_dpu(tmp_path):
     """And what waited for operations that are not in the recording is no time of the program."""
     lines = rank_lines(0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from offpath.launch.stats import Cost
 from offpath.telemetry.batch_job import BatchJob
@@ -154,9 +155,18 @@ class Run:
     def hosts(self) -> list[str]:
         return list(dict.fromkeys(rank.host for rank in self.ranks))
 
+    @cached_property
+    def operations_of(self) -> dict[int, list[Operation]]:
+        """By rank, from when it is first asked for; as regions_of."""
+        return _by_rank(self.operations)
+
+    @cached_property
+    def regions_of(self) -> dict[int, list[Region]]:
+        return _by_rank(self.regions)
+
     def split(self, rank: Rank) -> dict[str, float]:
         """Where the time of a rank went, in ns; the parts add up to the whole."""
-        own = [each for each in self.operations if each.rank == rank.number]
+        own = self.operations_of[rank.number]
         parts = {
             "posting": sum(each.post_ns for each in own if not each.blocking),
             "waiting, DPU": sum(each.post_ns for each in own if each.blocking and each.path == "dpu"),
@@ -178,6 +188,13 @@ class Run:
             if other is not None and ns > 0:
                 found[each.rank][other] += ns / (len(each.wait.operations) + each.wait.others if each.wait else 1)
         return found
+
+
+def _by_rank(all_of_them: Iterable) -> dict[int, list]:
+    found = defaultdict(list)
+    for each in all_of_them:
+        found[each.rank].append(each)
+    return found
 
 
 def join(ranks: list[Rank], known: dict[sites.Place, sites.Site] | None = None) -> Run:

@@ -168,7 +168,7 @@ def _timeline(run: Run, number: int) -> str:
 
     for rank in run.ranks[:MATRIX_RANKS]:
         calls = len(tracks)
-        own = [each for each in run.operations if each.rank == rank.number]
+        own = run.operations_of[rank.number]
         tracks.append(f"rank {rank.number}")
         served = [each for each in own if each.done_ns is not None]
         if served:
@@ -182,7 +182,7 @@ def _timeline(run: Run, number: int) -> str:
             add(calls, each.begin_ns, each.end_ns, colour, f"{each.call} {size_text(each.bytes)} at {each.site.text}")
         for each in served:
             add(calls + 1, each.started_ns, each.done_ns, "a", f"{each.name} {size_text(each.bytes)}")
-        regions = [each for each in run.regions if each.rank == rank.number]
+        regions = run.regions_of[rank.number]
         if regions:
             tracks.append("  its regions")
         for each in regions:

@@ -87,8 +87,7 @@ def _thread_name(process: int, thread: int, name: str) -> dict:
 
 
 def _threads(run: Run, rank: int) -> set[int]:
-    own = [each for each in (*run.operations, *run.regions) if each.rank == rank]
-    return {each.thread for each in (*own, *run.waits[rank])}
+    return {each.thread for each in (*run.operations_of[rank], *run.regions_of[rank], *run.waits[rank])}
 
 
 def _slice(name: str, process: int, thread: int, begin_ns: float, end_ns: float, arguments: dict) -> dict:
