@@ -140,6 +140,22 @@ def test_a_job_that_ends_while_it_is_watched(serve):
     assert err == "offpath: job job has ended.\n"
 
 
+def test_a_job_goes_on_with_another_service(serve, folder):
+    """As after `offpath service restart`, or where one was lost."""
+    first = serve(healthy())
+    watching = subprocess.Popen([ROOT / "offpath", "top", "--interval", "3600"], stdout=-1, stderr=-1, text=True)
+    eventually(lambda: first.requests)
+    first.path.unlink()
+    first.path = folder / "gone"
+    second = serve(healthy())
+    first.end()
+    eventually(lambda: second.requests)
+    second.end()
+    out, err = watching.communicate(timeout=LIMIT_S)
+    assert (watching.returncode, err) == (0, "offpath: job job has ended.\n")
+    assert "2 ranks here, service is process" in out and out.count("has ended") == 1
+
+
 def test_interrupted(serve):
     service = serve(healthy())
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests may ignore it

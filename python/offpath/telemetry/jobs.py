@@ -34,6 +34,20 @@ class Job:
         self.last = self.observation.read()
         return self.last
 
+    def follow(self) -> bool:
+        """To the service in the place of the one that has ended; False: there is none."""
+        try:
+            successor = Observation(self.observation.path)
+        except (NoService, UserError):
+            return False
+        self.close()
+        self.observation = successor
+        self.look()
+        return True
+
+    def close(self) -> None:
+        self.observation.close()
+
 
 @contextlib.contextmanager
 def watched(which: str | None, folder: Path | None = None) -> Iterator[list[Job]]:
@@ -49,8 +63,10 @@ def watched(which: str | None, folder: Path | None = None) -> Iterator[list[Job]
             except UserError as error:
                 refusals.append(error)
                 continue
-            stack.callback(observation.close)
-            job = Job(file.stem.partition("-")[0], observation, observation.read())  # the rest is the node
+            name = file.stem.partition("-")[0]  # the rest is the node
+            job = Job(name, observation, Snapshot(observation.process, []))
+            stack.callback(job.close)
+            job.look()
             if which is None or _is_meant(job, which):
                 jobs.append(job)
         if not jobs:

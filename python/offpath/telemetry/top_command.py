@@ -65,10 +65,11 @@ def _looks(watched: list[jobs.Job], interval: float) -> Iterator[list[dict]]:
     while running:
         _sleep(running, interval)
         for job in running:
-            before = job.last
-            if job.observation.ended():
+            if job.observation.ended() and not job.follow():
                 shown[job.name]["ended"] = True
-            elif job.look().clients:
+                continue
+            before = job.last
+            if job.look().clients:
                 shown[job.name] = top.job_data(job, before, job.last)
         yield list(shown.values())
         running = [job for job in running if not shown[job.name]["ended"]]
