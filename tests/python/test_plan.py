@@ -88,6 +88,19 @@ def test_what_offloading_takes_and_saves(good, capsys):
     assert (said["core_more_ns"], said["node_saved_ns"]) == (round(here.core_more), round(here.node_saved))
 
 
+def test_what_is_not_shown_is_said(good):
+    lines = [json.loads(line) for line in good.read_text().splitlines()]
+    posted = {"kind": "ibarrier", "blocking": True, "comm": 0, "bytes": 0, "root": 0, "call": "barrier", "file": "/x"}
+    for end in (-1, 5):
+        last = lines[end]["end_ns"]
+        lines[end : end or None] = [
+            *(posted | {"op": 9 + i, "offset": i, "begin_ns": last + i, "end_ns": last + i + 1} for i in range(30)),
+            {"end_ns": last + 40},
+        ]
+    write(good, lines)
+    assert "11 more, of 0." in offpath("plan", str(good)).stdout  # the others are at one place
+
+
 def test_other_hardware_is_compared_with_itself(good):
     """A run that was recorded on a fast network, or on one node, takes longer on a slow one, offloaded or not."""
     found = profile.load(good)

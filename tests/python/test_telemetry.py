@@ -7,6 +7,7 @@ import json
 import random
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 from conftest import ROOT, assert_one_line_error, offpath
@@ -123,6 +124,22 @@ def test_views_of_many_ranks_look_at_each_operation_once(run, tmp_path):
         return Counted.looks
 
     assert looks(20) == looks(1)
+
+
+def test_what_is_not_shown_is_said(run):
+    assert "64 of" not in page.page([("", run)])
+    whole = io.StringIO()
+    overview.show(run, Console(file=whole, width=200))
+    assert "more call sites" not in whole.getvalue()
+    many = [
+        replace(each, site=sites.Site("x", number)) for each in run.operations for number in range(overview.CALL_ROWS)
+    ]
+    run.operations[:] = many
+    overview.show(run, Console(file=whole, width=200))
+    assert f"and {len(many) // 2 - overview.CALL_ROWS} more call sites" in whole.getvalue()
+    run.ranks += [replace(run.ranks[0], number=number) for number in range(2, 70)]
+    run.waits |= {number: [] for number in range(2, 70)}
+    assert page.page([("", run)]).count("These are the first 64 of 70 ranks.") == 3
 
 
 def test_a_blocking_call_at_the_service_is_a_wait_for_the_dpu(tmp_path):

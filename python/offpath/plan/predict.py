@@ -22,6 +22,7 @@ from offpath.plan import machine as machines
 from offpath.trace import profile, sites
 
 WORTH = 0.05  # gains and losses below that are called none
+SHOWN = 20  # call sites
 WORTH_IT = "worth it"
 OWN_ERROR = 0.10  # of predictions in validation, when the host side fits exactly
 
@@ -227,12 +228,15 @@ def _by_time(prediction: Prediction) -> list:
 
 def show(prediction: Prediction, calls: dict) -> None:
     table = Table("call", "where", "host, s", "offloaded, s", "change", "path", keys=2)
-    for place, (host, dpu, offloaded) in _by_time(prediction)[:20]:
+    rows = _by_time(prediction)
+    for place, (host, dpu, offloaded) in rows[:SHOWN]:
         change = f"{dpu / host - 1:+.0%}" if host > 0 else ""
         times = f"{host / 1e9:.4f}", f"{dpu / 1e9:.4f}", change
         table.add_row(*map(escape, calls[place]), *times, "DPU" if offloaded else "host")
     console.out.print(table)
-    console.out.print("Times of a call site are summed over the ranks.")
+    more = [host for _, (host, *_) in rows[SHOWN:]]
+    rest = f" {len(more)} more, of {sum(more) / 1e9:.4f} s on the host, are in --json." if more else ""
+    console.out.print(f"Times of a call site are summed over the ranks.{rest}")
     width = prediction.error * prediction.offloaded
     console.out.print(f"recorded   {prediction.recorded / 1e9:.4f} s (the model says {prediction.told / 1e9:.4f} s)")
     if prediction.told != prediction.host:

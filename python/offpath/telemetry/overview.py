@@ -132,9 +132,13 @@ def headline(run: Run) -> str:
 def show(run: Run, console: Console, lines: Sequence[dict] = ()) -> None:
     """`lines`: what the ranks reported, if that is known, too."""
     console.print(headline(run), markup=False, soft_wrap=True)
-    console.print(_calls(run))
+    sites = by_site(run)
+    console.print(_calls(sites))
+    _say_more(len(sites) - CALL_ROWS, "call sites", console)
     if run.regions:
-        console.print(_regions(run))
+        rows = region_rows(run)
+        console.print(_regions(rows))
+        _say_more(len(rows) - REGION_ROWS, "regions", console)
     stayed = reasons(run)
     for name, why, count, size in stayed[:HOST_ROWS]:
         console.print(f"host: {count} {name} ({rounded(size)}): {why}", markup=False, soft_wrap=True)
@@ -145,23 +149,28 @@ def show(run: Run, console: Console, lines: Sequence[dict] = ()) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _calls(run: Run) -> Table:
+def _say_more(count: int, what: str, console: Console) -> None:
+    if count > 0:
+        console.print(f"and {count} more {what}: the page of offpath report has them", markup=False)
+
+
+def _calls(sites: Sequence[CallSite]) -> Table:
     columns = ("call", "path", "count", "bytes", "hidden", "posting", "waiting", "where")
     table = Table(*columns, title="sums of all ranks", title_justify="left", **STYLE)
     for column in table.columns:
         column.no_wrap = column.header != "where"
         column.justify = "left" if column.header in ("call", "path", "where") else "right"
-    for row in by_site(run)[:CALL_ROWS]:
+    for row in sites[:CALL_ROWS]:
         table.add_row(*row.cells, escape(row.site.source))
     return table
 
 
-def _regions(run: Run) -> Table:
+def _regions(rows: Sequence[tuple[str, ...]]) -> Table:
     columns = ("region", "count", "time", "hidden", "posting", "waiting")
     table = Table(*columns, title="regions, all ranks", title_justify="left", **STYLE)
     for column in table.columns[1:]:
         column.justify, column.no_wrap = "right", True
-    for row in region_rows(run)[:REGION_ROWS]:
+    for row in rows[:REGION_ROWS]:
         table.add_row(escape(row[0]), *row[1:])
     return table
 

@@ -112,14 +112,19 @@ def page(runs: Sequence[tuple[str, Run]]) -> str:
 def _sections(run: Run, number: int) -> list[str]:
     return [
         _figures(run),
-        report.card("Where each rank's time went", _split(run)),
-        report.card("Timeline", _timeline(run, number), note=HOW_TO_MOVE),
+        report.card("Where each rank's time went", _split(run), note=_first_ranks(run)),
+        report.card("Timeline", _timeline(run, number), note=HOW_TO_MOVE + _first_ranks(run)),
         *([report.card("By region", _regions(run), note=ABOUT_REGIONS)] if run.regions else []),
         report.card("By call site", _sites(run), note=ABOUT_SITES),
         report.card("Message sizes", _sizes(run)),
-        report.card("Who waits for whom", _late(run), note=ABOUT_LATE),
+        report.card("Who waits for whom", _late(run), note=ABOUT_LATE + _first_ranks(run)),
         report.card("What stayed on the host and why", _stayed(run)),
     ]
+
+
+def _first_ranks(run: Run) -> str:
+    ranks = len(run.ranks)
+    return f" These are the first {MATRIX_RANKS} of {ranks} ranks." if ranks > MATRIX_RANKS else ""
 
 
 def _figures(run: Run) -> str:
