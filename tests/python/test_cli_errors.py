@@ -86,6 +86,12 @@ def test_a_run_without_offpath_records_nothing_and_says_so(option, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_cannot_be_made_is_one_line():
+    for name in ("/proc/page.html", "x" * 300):  # a folder that takes none, even of root, and a name that is too long
+        ended = offpath("plan", "scale", "--nodes", "2", "--html", name)
+        assert_one_line_error(ended, name, "cannot be used")
+
+
 def test_any_name_and_any_terminal_will_do(tmp_path):
     """A file whose name is no text, a terminal without the letters, and none at all."""
     odd = tmp_path / os.fsdecode(b"\xff.jsonl")

@@ -60,9 +60,12 @@ def _status() -> int:
         console.fail("there is not enough memory for this (limits count, too). Give it less, or more memory.")
         return 1
     except OSError as error:
-        if write_error(error.errno) != DISK_FULL:
+        if write_error(error.errno) == DISK_FULL:
+            console.fail(f"{DISK_FULL} (what was being written is not whole). Make room and run it again.")
+        elif error.filename is not None:
+            console.fail(f"{error.filename} cannot be used ({error.strerror}). Give another name, or correct that.")
+        else:
             raise
-        console.fail(f"{DISK_FULL} (what was being written is not whole). Make room and run it again.")
         return 1
     except (KeyboardInterrupt, typer.Abort):
         return 130
