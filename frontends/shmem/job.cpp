@@ -21,6 +21,8 @@ Job job;
 
 namespace {
 
+constexpr const char* kSomeOperation = "an operation on memory of another PE";
+
 constexpr const char* segment_name(size_t which) {
   return which == kHeap ? "symmetric heap" : "global and static data";
 }
@@ -144,7 +146,10 @@ void Job::start() {
   const base::ErrnoGuard errno_guard;
   settings_ = attach::Settings::from_environment();
   process_id_ = getpid();
-  offpath_rest_in_idle_calls([] { return attach::resting.rest() ? 1 : 0; });
+  offpath_rest_in_idle_calls([] {
+    job.look();
+    return attach::resting.rest() ? 1 : 0;
+  });
   if (!native().complete) {
     turn_off(LogLevel::warn, "this is not the OpenSHMEM of Open MPI 4");
     return;
@@ -192,7 +197,15 @@ void Job::quiet() {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // stores to mapped memory
   for (Segment& segment : segments_) {
     const offpath_status_t status = offpath_window_flush(segment.window(), UINT64_MAX);
-    if (status != OFFPATH_OK) return fail(status, "an operation on memory of another PE");
+    if (status != OFFPATH_OK) return fail(status, kSomeOperation);
+  }
+}
+
+void Job::look() {
+  if (!active_.load(std::memory_order_acquire)) return;
+  for (Segment& segment : segments_) {
+    const offpath_status_t status = offpath_window_flush_test(segment.window());
+    if (status != OFFPATH_OK && status != OFFPATH_IN_PROGRESS) return fail(status, kSomeOperation);
   }
 }
 

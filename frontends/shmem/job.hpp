@@ -75,6 +75,9 @@ class Job {
 
   // Waits until all that was posted is in the targets' memory.
   void quiet();
+  // Whether anything that was posted has failed or was lost, for threads that wait for other PEs: those may wait for it, and the
+  // service that would have done it is asked by nobody else.
+  void look();
   // An operation failed, and OpenSHMEM has no way to say so: one line, then the native library's own end of the job.
   void fail(offpath_status_t status, const std::string& operation);
 

@@ -3,8 +3,8 @@
 // where the call is the native library's: nothing is offloaded, no such PE, or memory that is not symmetric or no
 // window of ours. A wrong call then gets the native library's own answer.
 //
-// Threads: any. Blocking: as named; the service alone completes operations, so no progress of the native library is
-// needed meanwhile.
+// Threads: any. Blocking: as named; the service alone completes operations. What reads gives the native library a step now and then:
+// a program that reads until another PE has written waits for that PE, which may need the library here first.
 #pragma once
 
 #include "shmem/job.hpp"

@@ -190,6 +190,11 @@ def collective_killed(s):
     check("with other PEs failed" in service_killed(s, "collective_killed").err, "something else failed")
 
 
+def waiting_killed(s):
+    """So does who has posted a put, and then waits for what others do when it has arrived."""
+    service_killed(s, "waiting_killed")
+
+
 def stays_native(s, ranks=2, word=None, **changes):
     stats = f"{s.folder}/stats.json"
     native = s.native("order", ranks=ranks)
@@ -246,7 +251,7 @@ CASES = {
     "statistics": stats_file,
     **{f.__name__: f for f in (moves, atomics, order, computing, random, collectives, collectives_by_policy,
                                threads_wait_natively, hybrid, global_exit, killed, service_killed, collective_killed,
-                               symbols)},
+                               waiting_killed, symbols)},
 }
 
 

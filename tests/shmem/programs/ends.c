@@ -58,8 +58,8 @@ int main(int argc, char** argv) {
       shmem_quiet();
     }
   }
-  const int collective = strcmp(way, "collective_killed") == 0;
-  if (collective || strcmp(way, "service_killed") == 0) {
+  const int collective = strcmp(way, "collective_killed") == 0, waits = strcmp(way, "waiting_killed") == 0;
+  if (collective || waits || strcmp(way, "service_killed") == 0) {
     /* Somebody kills a service when the file is there. */
     FILE* ready = me == 0 ? fopen(getenv("ENDS_READY"), "w") : NULL;
     if (ready != NULL) fclose(ready);
@@ -67,6 +67,12 @@ int main(int argc, char** argv) {
       shmemx_req_t request;
       shmemx_long_sum_to_all_nb(sums, words, 1000, 0, 0, pes, work, sync_words, &request);
       shmemx_req_wait(&request);
+    }
+    for (long round = 1; waits; ++round) { /* nobody asks after the puts: all wait for what comes of them */
+      if (me > 0) shmem_long_wait_until(words, SHMEM_CMP_GE, round);
+      shmem_long_p(words, round, right);
+      shmem_sync_all();
+      if (me == 0) shmem_long_wait_until(words, SHMEM_CMP_GE, round);
     }
     for (;;) {
       shmem_long_get(words, words, 1000, right);

@@ -7,7 +7,7 @@
 
 enum { WORDS = 5000, ROUNDS = 20 };
 static long static_flag, sync_words[SHMEM_BARRIER_SYNC_SIZE];
-static long lock, guarded, locks[8];
+static long lock, guarded, locks[10];
 
 /* Data, then a flag, from the left neighbour: whoever sees the flag sees the data. */
 static int data_then_flag(long* data, long* flag, int how) {
@@ -139,15 +139,21 @@ int main(int argc, char** argv) {
   WAIT_TYPES(RUN_WAITS)
   report("wait, old names", old_waits(data));
 
-  for (int i = 0; i < 8 && pes > 1;
+  for (int i = 0; i < 10 && pes > 1;
        ++i) { /* who waits is needed by those it waits for: some of these locks are its to give */
-    *flag = 0;
+    *flag = flag[1] = static_flag = 0;
     shmem_barrier_all();
-    if (me == 0 && (i % 2 == 0 || !tests)) shmem_long_wait_until(flag, SHMEM_CMP_NE, 0);
-    while (me == 0 && !shmem_long_test(flag, SHMEM_CMP_NE, 0)) sched_yield();
+    const int way = tests ? i % 5 : 0; /* it waits in: a wait, tests, reads that copy, that ask the service, atomics */
+    if (me == 0 && way == 0) shmem_long_wait_until(flag, SHMEM_CMP_NE, 0);
+    while (me == 0 && way == 1 && !shmem_long_test(flag, SHMEM_CMP_NE, 0)) sched_yield();
+    while (me == 0 && way == 2 && shmem_long_g(flag + 1, 1) == 0) sched_yield();
+    while (me == 0 && way == 3 && shmem_long_g(&static_flag, 1) != -1) sched_yield();
+    while (me == 0 && way == 4 && shmem_long_atomic_fetch(flag + 1, 1) == 0) sched_yield();
     if (me == 1) {
       shmem_set_lock(&locks[i]);
+      static_flag = -1;
       shmem_long_p(flag, 1, 0);
+      shmem_long_atomic_set(flag + 1, 1, 1);
       shmem_clear_lock(&locks[i]);
     }
     shmem_barrier_all();
