@@ -77,8 +77,9 @@ class ServiceExecutor : public Executor {
   static PetscErrorCode succeed(offpath_status_t status) {
     PetscFunctionBegin;
     PetscCheck(status == OFFPATH_OK, PETSC_COMM_SELF, PETSC_ERR_LIB,
-               "Offpath: vector operations of the solver failed: %s (the vectors are half updated). Solve again; "
-               "OFFPATH_SERVICE_LOG=FILE keeps the service's last words",
+               "Offpath: vector operations of the solver failed: %s (the vectors are half updated). This solver has "
+               "no service any more; one that all ranks make anew does without. OFFPATH_SERVICE_LOG=FILE keeps the "
+               "service's last words",
                offpath_status_string(status));
     PetscFunctionReturn(0);
   }

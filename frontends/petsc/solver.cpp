@@ -21,25 +21,42 @@ PetscErrorCode show(KSP ksp, const char* what, const offpath_program_t& program)
   PetscFunctionReturn(0);
 }
 
-// -ksp_offpath_phi F|auto, -ksp_offpath_leaders N
+PetscErrorCode reset(KSP ksp) {
+  PetscFunctionBegin;
+  PetscCall(solver_of(ksp).product.reset());
+  solver_of(ksp).storage.reset();
+  PetscFunctionReturn(0);
+}
+
+// -ksp_offpath_phi F|auto, -ksp_offpath_leaders N. Also of a solver that has solved: it is set up anew if they differ.
 PetscErrorCode set_from_options(KSP ksp, PetscOptionItems* PetscOptionsObject) {
   PetscFunctionBegin;
   char text[32] = "";
   PetscBool given, is_auto;
-  PetscReal phi = 0;
+  Solver& solver = solver_of(ksp);
+  PetscReal phi = solver.phi;
+  PetscInt leaders = solver.leaders;
   PetscOptionsHeadBegin(PetscOptionsObject, "Offpath options");
   PetscCall(PetscOptionsString("-ksp_offpath_phi", "share of a product's rows done by the service: 0 to 0.9, or auto",
                                "", "0", text, sizeof(text), &given));
   PetscCall(PetscOptionsBoundedInt("-ksp_offpath_leaders",
                                    "ranks of a node that talk to the service, for the others too; 0: every rank", "",
-                                   solver_of(ksp).leaders, &solver_of(ksp).leaders, nullptr, 0));
+                                   leaders, &leaders, nullptr, 0));
   PetscOptionsHeadEnd();
-  if (given == PETSC_FALSE) PetscFunctionReturn(0);
-  PetscCall(PetscStrcmp(text, "auto", &is_auto));
-  if (is_auto == PETSC_FALSE) PetscCall(PetscOptionsStringToReal(text, &phi));
-  PetscCheck(phi >= 0 && phi <= 0.9, PetscObjectComm(reinterpret_cast<PetscObject>(ksp)), PETSC_ERR_ARG_OUTOFRANGE,
-             "-ksp_offpath_phi %s is no share of rows that leaves some to the host. Give 0 to 0.9, or auto", text);
-  solver_of(ksp).phi = is_auto == PETSC_TRUE ? -1 : phi;
+  if (given == PETSC_TRUE) {
+    PetscCall(PetscStrcmp(text, "auto", &is_auto));
+    if (is_auto == PETSC_FALSE) PetscCall(PetscOptionsStringToReal(text, &phi));
+    PetscCheck(is_auto == PETSC_TRUE || (phi >= 0 && phi <= 0.9), PetscObjectComm(reinterpret_cast<PetscObject>(ksp)),
+               PETSC_ERR_ARG_OUTOFRANGE,
+               "-ksp_offpath_phi %s is no share of rows that leaves some to the host. Give 0 to 0.9, or auto", text);
+    if (is_auto == PETSC_TRUE) phi = -1;
+  }
+  if (solver.storage != nullptr && (phi != solver.phi || leaders != solver.leaders)) {
+    PetscCall(reset(ksp));
+    ksp->setupstage = KSP_SETUP_NEW;
+  }
+  solver.phi = phi;
+  solver.leaders = leaders;
   PetscFunctionReturn(0);
 }
 
@@ -82,13 +99,6 @@ PetscErrorCode solve(KSP ksp) {
   PetscCall(variant.iterate(ksp, matrix));
   PetscCall(hand_back(ksp));
   solver.solving = false;
-  PetscFunctionReturn(0);
-}
-
-PetscErrorCode reset(KSP ksp) {
-  PetscFunctionBegin;
-  PetscCall(solver_of(ksp).product.reset());
-  solver_of(ksp).storage.reset();
   PetscFunctionReturn(0);
 }
 

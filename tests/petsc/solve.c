@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A PETSc program that knows nothing of Offpath: a 1-D Laplacian, plus -shift S on the diagonal, solved -solves N times
- * (the second from what the first found, if -guess; each later one with another matrix, of S more, if -next S). The right-hand side is -right R (1); -poison puts a NaN into it.
+ * (the second from what the first found, if -guess; each later one with another matrix, of S more, if -next S, and
+ * with the further options -later TEXT). The right-hand side is -right R (1); -poison puts a NaN into it.
  * -kill ITERATION ends every service whose command line names -service TEXT, from a monitor, as a crash would. */
 #define _GNU_SOURCE
 #include <petscksp.h>
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   PetscInt rows = 300, solves = 1, iterations;
   PetscReal shift = 0, next = 0, right = 1, norm, reference;
   PetscBool nan = PETSC_FALSE, guess = PETSC_FALSE;
+  char later[256] = "";
   KSPConvergedReason reason;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-rows", &rows, NULL));
@@ -74,6 +76,7 @@ int main(int argc, char** argv) {
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-poison", &nan, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-guess", &guess, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-service", service, sizeof(service), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-later", later, sizeof(later), NULL));
   PetscCall(make_matrix(rows, shift, &matrix));
   PetscCall(MatCreateVecs(matrix, &x, &b));
   PetscCall(VecDuplicate(b, &residual));
@@ -92,6 +95,10 @@ int main(int argc, char** argv) {
       PetscCall(MatDestroy(&matrix));
       PetscCall(make_matrix(rows, shift + next * (PetscReal)i, &matrix));
       PetscCall(KSPSetOperators(ksp, matrix, matrix));
+    }
+    if (i == 1 && later[0] != '\0') {
+      PetscCall(PetscOptionsInsertString(NULL, later));
+      PetscCall(KSPSetFromOptions(ksp));
     }
     PetscCall(KSPSolve(ksp, b, x));
     PetscCall(KSPGetIterationNumber(ksp, &iterations));

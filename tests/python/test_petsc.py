@@ -96,6 +96,15 @@ def test_another_matrix_has_a_share_of_its_own(solver):
     assert len(found) == 3 and all(true < 1e-3 for _, _, true in found), found
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_later_options_hold_for_later_solves(solver):
+    argv = [solve_program(), *plugin(), "-pc_type", "jacobi", "-ksp_type", solver, "-ksp_view", "-solves", "3"]
+    result = run(2, [*argv, "-later", " -ksp_offpath_phi 0.5 -ksp_offpath_leaders 1"])
+    assert all(true < 1e-3 for _, _, true in results(result))
+    assert re.findall(r"done by the service: (\S+)", result.stdout) == ["0.", "0.5", "0.5"]
+    assert result.stdout.count("one leader for 2 ranks") == 2
+
+
 def test_a_share_that_is_none_is_refused():
     for phi in ("1", "-0.1", "much"):
         result = run(1, [solve_program(), *plugin(), "-ksp_type", "offpath_cg", "-ksp_offpath_phi", phi])
