@@ -116,9 +116,11 @@ using namespace offpath::shmem;
   Return name(__VA_ARGS__) {                 \
     const shmem_ctx_t ctx = kDefaultContext; \
     return call;                             \
-  }
+  }                                          \
+  OFFPATH_SHMEM_PROFILED(name)
 #define BOTH(Return, name, call, ...)                                    \
   Return shmem_ctx_##name(shmem_ctx_t ctx, __VA_ARGS__) { return call; } \
+  OFFPATH_SHMEM_PROFILED(shmem_ctx_##name)                               \
   PLAIN(Return, shmem_##name, call, __VA_ARGS__)
 
 // The families, each with the form (PLAIN or BOTH) and the names of its functions.

@@ -31,7 +31,12 @@ using namespace offpath::shmem;
                              int log_stride, int size, long* sync) {                                                \
     if (alltoall(dest, source, {count, (bits) / 8, to, from}, {first, log_stride, size}, nullptr)) return;          \
     native().shmem_alltoalls##bits(dest, source, to, from, count, first, log_stride, size, sync);                   \
-  }
+  }                                                                                                                 \
+  OFFPATH_SHMEM_PROFILED(shmem_broadcast##bits)                                                                     \
+  OFFPATH_SHMEM_PROFILED(shmem_collect##bits)                                                                       \
+  OFFPATH_SHMEM_PROFILED(shmem_fcollect##bits)                                                                      \
+  OFFPATH_SHMEM_PROFILED(shmem_alltoall##bits)                                                                      \
+  OFFPATH_SHMEM_PROFILED(shmem_alltoalls##bits)
 
 #define REDUCE(name, T, ELEMENT, op, OP)                                                                       \
   void name##_##op##_to_all(T* dest, const T* source, int count, int first, int log_stride, int size, T* work, \
@@ -40,7 +45,8 @@ using namespace offpath::shmem;
                {first, log_stride, size}, nullptr))                                                            \
       return;                                                                                                  \
     native().name##_##op##_to_all(dest, source, count, first, log_stride, size, work, sync);                   \
-  }
+  }                                                                                                            \
+  OFFPATH_SHMEM_PROFILED(name##_##op##_to_all)
 
 namespace {
 

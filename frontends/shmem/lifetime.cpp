@@ -54,4 +54,10 @@ void globalexit(int status) {
   native().globalexit(status);
 }
 
+OFFPATH_SHMEM_PROFILED(shmem_init)
+OFFPATH_SHMEM_PROFILED(shmem_init_thread)
+OFFPATH_SHMEM_PROFILED(start_pes)
+OFFPATH_SHMEM_PROFILED(shmem_finalize)
+OFFPATH_SHMEM_PROFILED(shmem_global_exit)
+
 }  // extern "C"

@@ -42,3 +42,8 @@ inline shmem_ctx_t native_context(shmem_ctx_t context) {
 using attach::Inside;
 
 }  // namespace offpath::shmem
+
+// A function of ours under the name, too, by which a tool that wraps it calls the library's. Natively all would be left out that
+// such a call is to complete, and atomics would be no longer atomic with those that the tool does not wrap.
+#define OFFPATH_SHMEM_PROFILED(name) \
+  extern decltype(::name) p##name __attribute__((alias(#name), visibility("default")));

@@ -132,11 +132,34 @@ void* shmem_malloc_with_hints(size_t bytes, long hints) {
   complete();
   return native().shmem_malloc_with_hints(bytes, hints);
 }
+OFFPATH_SHMEM_PROFILED(shmem_malloc_with_hints)
 #else
 void* shmemx_malloc_with_hint(size_t bytes, long hint) {
   complete();
   return native().shmemx_malloc_with_hint(bytes, hint);
 }
+OFFPATH_SHMEM_PROFILED(shmemx_malloc_with_hint)
 #endif
+
+OFFPATH_SHMEM_PROFILED(shmem_fence)
+OFFPATH_SHMEM_PROFILED(shmem_ctx_fence)
+OFFPATH_SHMEM_PROFILED(shmem_quiet)
+OFFPATH_SHMEM_PROFILED(shmem_ctx_quiet)
+OFFPATH_SHMEM_PROFILED(shmem_ctx_create)
+OFFPATH_SHMEM_PROFILED(shmem_ctx_destroy)
+OFFPATH_SHMEM_PROFILED(shmem_barrier_all)
+OFFPATH_SHMEM_PROFILED(shmem_barrier)
+OFFPATH_SHMEM_PROFILED(shmem_set_lock)
+OFFPATH_SHMEM_PROFILED(shmem_test_lock)
+OFFPATH_SHMEM_PROFILED(shmem_clear_lock)
+OFFPATH_SHMEM_PROFILED(shmem_malloc)
+OFFPATH_SHMEM_PROFILED(shmem_calloc)
+OFFPATH_SHMEM_PROFILED(shmem_align)
+OFFPATH_SHMEM_PROFILED(shmem_realloc)
+OFFPATH_SHMEM_PROFILED(shmem_free)
+OFFPATH_SHMEM_PROFILED(shmalloc)
+OFFPATH_SHMEM_PROFILED(shmemalign)
+OFFPATH_SHMEM_PROFILED(shrealloc)
+OFFPATH_SHMEM_PROFILED(shfree)
 
 }  // extern "C"

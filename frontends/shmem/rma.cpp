@@ -68,7 +68,9 @@ using namespace offpath::shmem;
   Return shmem_##name(__VA_ARGS__) {                                     \
     const shmem_ctx_t ctx = kDefaultContext;                             \
     return call;                                                         \
-  }
+  }                                                                      \
+  OFFPATH_SHMEM_PROFILED(shmem_ctx_##name)                               \
+  OFFPATH_SHMEM_PROFILED(shmem_##name)
 
 #define MOVES(put_name, get_name, T, bytes)                                                                           \
   BOTH(void, put_name, put_elements(ctx, target, source, count, bytes, pe), T* target, const T* source, size_t count, \
@@ -105,11 +107,13 @@ OFFPATH_SHMEM_SIZES
 MOVES(putmem, getmem, void, size_t{1})
 
 // Open MPI's names of before 1.4.
-#define OFFPATH_SHMEM_FIXED(name, T)                                 \
-  void shmemx_##name##_p(T* target, T value, int pe) {               \
-    put_elements(kDefaultContext, target, &value, 1, sizeof(T), pe); \
-  }                                                                  \
-  T shmemx_##name##_g(const T* source, int pe) { return get_one(kDefaultContext, source, pe); }
+#define OFFPATH_SHMEM_FIXED(name, T)                                                            \
+  void shmemx_##name##_p(T* target, T value, int pe) {                                          \
+    put_elements(kDefaultContext, target, &value, 1, sizeof(T), pe);                            \
+  }                                                                                             \
+  T shmemx_##name##_g(const T* source, int pe) { return get_one(kDefaultContext, source, pe); } \
+  OFFPATH_SHMEM_PROFILED(shmemx_##name##_p)                                                     \
+  OFFPATH_SHMEM_PROFILED(shmemx_##name##_g)
 OFFPATH_SHMEM_FIXED(int16, int16_t)
 OFFPATH_SHMEM_FIXED(int32, int32_t)
 OFFPATH_SHMEM_FIXED(int64, int64_t)

@@ -49,17 +49,20 @@ using namespace offpath::shmem;
   void function(A* address, int comparison, T value) {                                        \
     if (!job.serves()) return native().shmem_##name##_wait_until(address, comparison, value); \
     wait_until<T>(native().shmem_##name##_test, address, comparison, value);                  \
-  }
+  }                                                                                           \
+  OFFPATH_SHMEM_PROFILED(function)
 // In a loop of the program's own it is a wait, too.
 #define TEST(name, T)                                                           \
   int shmem_##name##_test(volatile T* address, int comparison, T value) {       \
     const int found = native().shmem_##name##_test(address, comparison, value); \
     if (found == 0 && job.serves()) progress();                                 \
     return found;                                                               \
-  }
+  }                                                                             \
+  OFFPATH_SHMEM_PROFILED(shmem_##name##_test)
 // The forms of before 1.4: until it is no longer `value`.
-#define WAIT(function, T, A, name) \
-  void function(A* address, T value) { shmem_##name##_wait_until(address, SHMEM_CMP_NE, value); }
+#define WAIT(function, T, A, name)                                                                \
+  void function(A* address, T value) { shmem_##name##_wait_until(address, SHMEM_CMP_NE, value); } \
+  OFFPATH_SHMEM_PROFILED(function)
 
 extern "C" {
 

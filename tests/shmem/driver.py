@@ -135,6 +135,11 @@ def hybrid(s):
     compare(s, "hybrid")
 
 
+def profiled(s):
+    run = offloaded(s, "profiled")
+    check(run.out.count("counted") == 2, str(run))
+
+
 def ends_well(s, way):
     native = s.native("ends", way, ranks=2)
     check(native.status == 0, str(native))
@@ -232,6 +237,8 @@ def symbols(s):
                        r"wait_until|atomic_\w+|\w+_to_all)$|shmem_(broadcast|f?collect|alltoalls?)\d+$")
     forgotten = {name for name in native if typed.match(name) and "get_name" not in name and "version" not in name}
     check(not forgotten - ours, f"forgotten: {sorted(forgotten - ours)}")
+    profiled = {f"p{name}" for name in ours} & native
+    check(not profiled - ours, f"a tool's calls pass by: {sorted(profiled - ours)}")
     needed = subprocess.run(["readelf", "-d", s.library], capture_output=True, text=True, check=True).stdout
     check("shmem.so.4" not in needed and "libmpi" not in needed and "stdc++" not in needed, needed)
 
@@ -250,8 +257,8 @@ CASES = {
     "no_service": lambda s: stays_native(s, word="could not attach", OFFPATH_SERVICE_PATH="/nonexistent/offpathd"),
     "statistics": stats_file,
     **{f.__name__: f for f in (moves, atomics, order, computing, random, collectives, collectives_by_policy,
-                               threads_wait_natively, hybrid, global_exit, killed, service_killed, collective_killed,
-                               waiting_killed, symbols)},
+                               threads_wait_natively, hybrid, profiled, global_exit, killed, service_killed,
+                               collective_killed, waiting_killed, symbols)},
 }
 
 
