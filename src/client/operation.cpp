@@ -123,7 +123,10 @@ bool offpath_session::submit(offpath_op& op) {
   const uint32_t position = head.submitted.load(std::memory_order_relaxed);
   at<layout::Atomic32>(layout::kRingOffset)[position % layout::kSlotCount].store(op.slot, std::memory_order_relaxed);
   head.submitted.store(position + 1, std::memory_order_seq_cst);
-  if (!op.lazy || ++unrung >= kMaxUnrung) ring();
+  // Many short operations should wake the service once, not each of them: the end of one under way does so, too. Looked at only
+  // now: what ended before may have been the last thing to do, and the worker sleeps.
+  const bool follows = op.lazy && op.window->completed() < op.sequence;
+  if (!follows || ++unrung >= kMaxUnrung) ring();
   return true;
 }
 

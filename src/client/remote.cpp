@@ -25,10 +25,9 @@ extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpa
   op->kind = offpath::session::OpKind::remote;
   op->name = offpath::remote::name_of(remote->kind);
   op->target = remote->target;
-  // Many short operations should wake the service once, not each of them: the end of the one under way does so too.
   const bool is_short = !offpath::remote::locks(remote->kind) && remote->target_bytes <= OFFPATH_REMOTE_INLINE_BYTES;
   const bool flushed = out == nullptr || (remote->flags & OFFPATH_REMOTE_FLUSHED) != 0;
-  op->lazy = flushed && is_short && window->issued() > window->completed();
+  op->lazy = flushed && is_short;
   if (offpath::remote::accumulates(remote->kind)) described.wanted.number = window->next_atomic(remote->target);
   encode(described.origin, described.wanted, described.data, op->record);
   return session.post(std::move(op), out);

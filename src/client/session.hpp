@@ -56,7 +56,7 @@ struct offpath_op {
   // or a one-sided operation's record.
   std::vector<uint8_t> record;
   uint32_t flags = 0;
-  bool lazy = false;                                 // need not wake the service at once
+  bool lazy = false;                                 // need not wake the service while others are under way
   std::vector<offpath::client::OwnCopy> own_copies;  // own blocks that the service leaves to us
   std::unique_ptr<uint8_t[]> staging;                // in place: what was in the buffer when the operation was posted
   // Where it is. Written with the mutex held, looked at without.

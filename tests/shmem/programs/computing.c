@@ -3,8 +3,21 @@
  * put, get and do atomics meanwhile. */
 #include "check.h"
 
-enum { COUNT = 100000 };
-static long done, sum;
+#include <sched.h>
+
+enum { COUNT = 100000, ROUNDS = 10000 };
+static long done, sum, first, second;
+
+/* The second of two short puts arrives, too, while who has posted it computes. Its service may just have gone to sleep. */
+static void post_and_compute(void) {
+  const int right = (me + 1) % pes;
+  for (long round = 1; round <= ROUNDS; ++round) {
+    shmem_long_p(&first, round, right);
+    for (volatile long i = 0; i < round * 37 % 1000 * 10; ++i) continue;
+    shmem_long_p(&second, round, right);
+    while (*(volatile long*)&second < round) sched_yield();
+  }
+}
 
 int main(void) {
   begin();
@@ -34,6 +47,8 @@ int main(void) {
     free(mine);
   }
   report("target that computes", ok);
+  post_and_compute();
+  report("origin that computes", 1);
   free(back);
   shmem_free(data);
   return finish();
