@@ -149,9 +149,13 @@ int32_t __tgt_rtl_data_retrieve(int32_t number, void* host, void* target, int64_
   });
 }
 
+// The bytes are there when it returns: LLVM 13 and 14 put the host's pointers back into a structure with attached ones
+// as soon as they have asked for it.
 int32_t __tgt_rtl_data_retrieve_async(int32_t number, void* host, void* target, int64_t bytes, OmpAsync* async) {
   return later(number, async, [&](Device& device, Queue& queue) {
-    return device.read(host, address(target), static_cast<uint64_t>(bytes), queue);
+    const Status issued = device.read(host, address(target), static_cast<uint64_t>(bytes), queue);
+    const Status waited = device.wait(queue);
+    return issued.ok() ? waited : issued;
   });
 }
 

@@ -15,7 +15,7 @@ from openmp_support import PROGRAMS, TARGETS, Builder, requires, run, seen_by, s
 pytestmark = requires(openmp_support.missing_compiler())
 arm = requires(openmp_support.missing_for("aarch64"))
 ARCHITECTURES = ["x86_64", pytest.param("aarch64", marks=arm)]
-CHECKED = ["parallel", "environments", "asynchronous", "cplusplus", "ping_pong"]
+CHECKED = ["parallel", "environments", "pointers", "asynchronous", "cplusplus", "ping_pong"]
 KERNELS = ["stencil", "mriq", "lbm", "cg", "spmv", "ep"]
 
 
