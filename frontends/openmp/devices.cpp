@@ -157,6 +157,7 @@ Devices::Devices(uint32_t machine) {
 Result<Device*> Devices::get(size_t number) {
   if (number >= slots_.size()) return Status::error(OFFPATH_ERR_ARGUMENT, "there is no device %zu", number);
   Slot& slot = *slots_[number];
+  slot.used = true;
   if (Device* device = slot.device; device != nullptr) return device;
   const std::lock_guard lock(slot.mutex);
   if (slot.device == nullptr) {
@@ -165,6 +166,15 @@ Result<Device*> Devices::get(size_t number) {
     slot.device = opened.value().release();
   }
   return slot.device.load();
+}
+
+void Devices::leave_to_parent() {
+  for (const auto& slot : slots_) {
+    Device* const device = slot->device;
+    if (device == nullptr) continue;
+    device->leave_to_parent();
+    if (!slot->used) slot->device = nullptr;
+  }
 }
 
 Device* Devices::opened(size_t number) const {

@@ -23,6 +23,8 @@ class Devices {
   size_t count() const { return slots_.size(); }
   // Opens it, if that has not happened.
   base::Result<device::Device*> get(size_t number);
+  // In a child that fork has made: what is open belongs to the parent. What nobody has used yet, the child opens anew.
+  void leave_to_parent();
   // Opened before; null otherwise.
   device::Device* opened(size_t number) const;
   const device::DeviceEntry& entry(size_t number) const { return slots_[number]->entry; }
@@ -32,6 +34,7 @@ class Devices {
     device::DeviceEntry entry;
     std::mutex mutex;
     std::atomic<device::Device*> device{nullptr};  // never freed: regions may run until the process ends
+    std::atomic<bool> used{false};
   };
   std::vector<std::unique_ptr<Slot>> slots_;
 };

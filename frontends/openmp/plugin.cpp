@@ -5,6 +5,7 @@
 #include "openmp/omptarget.hpp"
 
 #include <elf.h>
+#include <pthread.h>
 
 #include <cstdio>
 #include <cstring>
@@ -25,8 +26,12 @@ constexpr int32_t kFailed = 1;
 
 // Never destroyed: libomptarget's own end comes after that of our objects.
 Devices& devices() {
-  static auto* all = new Devices(OFFPATH_PLUGIN_MACHINE);
-  return *all;
+  static Devices& all = []() -> Devices& {
+    static auto* const made = new Devices(OFFPATH_PLUGIN_MACHINE);
+    pthread_atfork(nullptr, nullptr, [] { made->leave_to_parent(); });
+    return *made;
+  }();
+  return all;
 }
 
 Device* device_of(int32_t number) { return devices().opened(static_cast<size_t>(number)); }

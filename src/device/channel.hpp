@@ -46,6 +46,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   virtual ~Channel() = default;
   // Ends the channel's thread and with it the executor. Upcalls not answered yet keep the object.
   virtual void close() = 0;
+  // In a child that fork has made: lost for it, and nothing of it is touched. Does only what a signal handler may.
+  virtual void leave_to_parent() = 0;
   // Bytes into the heap, before any command posted later. `from` is free again at return.
   virtual base::Status write(uint64_t address, const void* from, uint64_t bytes) = 0;
   // Starts reading heap bytes after the launch with the id `after` (0: none) has ended...

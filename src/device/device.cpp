@@ -51,6 +51,11 @@ Device::Device(Options options, const Description& description, std::shared_ptr<
 
 Device::~Device() { channel_->close(); }
 
+void Device::leave_to_parent() {
+  parents_ = true;
+  channel_->leave_to_parent();
+}
+
 Result<std::vector<uint64_t>> Device::load(std::span<const uint8_t> image, std::span<const char* const> names) {
   std::string list;
   for (const char* name : names) list.append(name).push_back('\0');
@@ -88,6 +93,7 @@ Result<std::vector<uint64_t>> Device::load(std::span<const uint8_t> image, std::
 }
 
 Result<uint64_t> Device::allocate(uint64_t bytes) {
+  if (parents_) return lost();  // whose books and locks these are
   const std::lock_guard lock(mutex_);
   const auto address = arena_.allocate(bytes);
   if (address) return *address;
@@ -100,6 +106,7 @@ Result<uint64_t> Device::allocate(uint64_t bytes) {
 }
 
 Status Device::release(uint64_t address) {
+  if (parents_) return lost();
   const std::lock_guard lock(mutex_);
   if (!arena_.release(address)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "device %d (%.60s): nothing was allocated at 0x%llx", options_.number,
@@ -159,6 +166,7 @@ Status Device::copy(uint64_t to, uint64_t from, uint64_t bytes, Queue& queue) {
 }
 
 Status Device::launch(uint64_t entry, std::span<const uint64_t> arguments, Queue& queue) {
+  if (channel_->lost()) return lost();
   if (const Status status = wait(queue); !status.ok()) return status;
   if (arguments.size() > kMaxArguments) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "a region with %zu arguments (limit %u). Map a struct instead",
@@ -230,6 +238,12 @@ std::string Device::region_of(uint64_t entry) const {
 }
 
 Status Device::lost() const {
+  if (parents_) {
+    return Status::error(OFFPATH_ERR_SERVICE_LOST,
+                         "device %d (%.60s) is the parent's, who used it before the fork. Fork before the first target "
+                         "region, or start a program in the child",
+                         options_.number, options_.name.c_str());
+  }
   const auto fate = channel_->fate();
   if (!fate) {
     return Status::error(OFFPATH_ERR_SERVICE_LOST,

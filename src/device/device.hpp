@@ -10,6 +10,7 @@
 #include "device/command.hpp"
 #include "device/upcall.h"
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -76,6 +77,8 @@ class Device {
 
   // Host address of a piece of the heap; null where it is none or the channel is a stream.
   void* view(uint64_t address, uint64_t bytes) const;
+  // In a child that fork has made: from then on all fails. Does only what a signal handler may.
+  void leave_to_parent();
   // Ok while the executor lives.
   base::Status state() const;
 
@@ -97,6 +100,7 @@ class Device {
   Arena arena_;
   std::vector<Image> images_;
   std::shared_ptr<Channel> channel_;
+  std::atomic<bool> parents_{false};  // of the process that this one was forked from
 };
 
 }  // namespace offpath::device

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -50,6 +51,11 @@ class SegmentChannel : public Channel {
   void close() override {
     shutdown(socket_.get(), SHUT_RDWR);
     if (thread_.joinable()) thread_.join();
+  }
+
+  void leave_to_parent() override {
+    lost_ = true;
+    ::close(socket_.get());
   }
 
   Status write(uint64_t address, const void* from, uint64_t bytes) override {

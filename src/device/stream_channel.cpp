@@ -9,6 +9,7 @@
 
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -36,6 +37,11 @@ class StreamChannel : public Channel {
   void close() override {
     shutdown(connection_.socket.get(), SHUT_RDWR);
     if (thread_.joinable()) thread_.join();
+  }
+
+  void leave_to_parent() override {
+    lost_ = true;
+    ::close(connection_.socket.get());
   }
 
   Status write(uint64_t address, const void* from, uint64_t bytes) override {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Target regions when something is wrong: one clear line, never a hang, nobody else harmed."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -78,6 +79,23 @@ def test_a_program_for_another_processor_than_any_device_is_told(only, devices, 
     assert f"no device for {only}" in line and "run on the host" in line and "OFFPATH_DEVICES" in line
     asked_for = run(program, env={"OFFPATH_DEVICES": "none"})
     assert asked_for.returncode == 0 and offpath_lines(asked_for) == []
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+@pytest.mark.parametrize("where", ["local", "remote"])
+def test_fork(when, where, build, tmp_path):  # noqa: F811
+    """The child has devices of its own, or, once its parent has used them, none; the parent's go on."""
+    with contextlib.ExitStack() as stack:
+        env = seen_by(local=1)
+        if where == "remote":
+            env = seen_by(stack.enter_context(standing_device("forked", "x86_64", tmp_path)))
+        result = run(build("fork"), when, env=env)
+    assert result.returncode == 0 and result.stdout.endswith("all is right\n"), (result.stdout, result.stderr)
+    if when == "early":
+        assert "the child ended with 0" in result.stdout and result.stderr == "", (result.stdout, result.stderr)
+    else:
+        (line,) = offpath_lines(result)
+        assert "fork" in line and "device 0" in line and "the child ended with 0" not in result.stdout
 
 
 DOWN = {"OFFPATH_DEVICES": "far=127.0.0.1:1/x86_64", "OFFPATH_DEVICE_TIMEOUT_MS": "2000"}
