@@ -110,7 +110,10 @@ def test_device_code_is_linked_without_a_c_library_of_its_machine(folder):
 def test_a_library_with_regions_and_sources_compiled_on_their_own(arch, device, build, folder):
     triple = TARGETS[arch]
     library = folder / f"libscale_{arch}.so"
-    build.compile(["-fPIC", "-shared", PROGRAMS / "scale_library.c", "-o", library], triple)
+    (folder / "scale.map").write_text("{ global: scale; local: *; };\n")
+    build.compile(
+        ["-fPIC", "-shared", "-Wl,--version-script=scale.map", PROGRAMS / "scale_library.c", "-o", library], triple
+    )
     for part in ("scale_main", "scale_part"):
         build.compile(["-c", PROGRAMS / f"{part}.c", "-o", f"{part}_{arch}.o"], triple)
     build.compile(
