@@ -88,7 +88,8 @@ Status start_device_service(const std::string& socket_path) {
   const auto cores = choose_cores(nullptr, Sharing::allowed);
   if (!cores.ok()) return cores.status();
   std::vector<std::string> words = service_words(socket_path, cores->list);
-  words.push_back("--devices");
+  // Ranks of a node that has many cores are many programs.
+  words.insert(words.end(), {"--devices", "--max-clients", "4096"});
   if (cores->shared || Environment::flag("OFFPATH_SERVICE_SHARE", false)) words.push_back("--share");
   return session::launch(std::move(words), socket_path, {}).status();
 }

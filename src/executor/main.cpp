@@ -5,7 +5,12 @@
 #include "executor/executor.hpp"
 #include "executor/task_runner.hpp"
 
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -29,6 +34,25 @@ int run_tasks(const offpath::executor::TaskOptions& options, int service) {
   }
   runner.serve();
   _exit(0);
+}
+// What regions start, in the background for one, must not hold the channel: the host would wait for its end.
+void keep_descriptors() {
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return;
+#endif
+  for (int fd = 3; fd < 4096; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);  // before Linux 5.11
+}
+
+// A thread's stack is as long as `ulimit -s` says; where that is unlimited, the C library would give it 2 MiB.
+void give_threads_long_stacks() {
+  constexpr size_t kStackBytes = 256 << 20;
+  rlimit limit{};
+  pthread_attr_t attributes;
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
 }
 }  // namespace
 
@@ -77,6 +101,8 @@ int main(int argc, char** argv) {
     explicit_bzero(keys.data(), keys.size());
   }
 
+  keep_descriptors();
+  give_threads_long_stacks();
   signal(SIGPIPE, SIG_IGN);
   setvbuf(stdout, nullptr, _IOLBF, 0);  // output of regions shows when it is made
   setenv("KMP_BLOCKTIME", "0", 0);      // a finished parallel region leaves the DPU's cores alone

@@ -13,13 +13,17 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 
 extern char** environ;
 
@@ -53,6 +57,23 @@ Result<int> pass_session(const seal::Session& session, seal::Security security) 
   close(ends[0]), close(ends[1]);
   if (copy < 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot pass a descriptor");
   return copy;
+}
+
+// What its program has, not what the program has that started the service.
+void take_limits_of(pid_t program) {
+  for (int number = 0; number < RLIM_NLIMITS; ++number) {
+    const auto which = static_cast<__rlimit_resource>(number);
+    rlimit limit{}, own{};
+    if (prlimit(program, which, nullptr, &limit) != 0 || getrlimit(which, &own) != 0) continue;
+    if (setrlimit(which, &limit) == 0) continue;
+    limit.rlim_max = std::min(limit.rlim_max, own.rlim_max);  // more than ours we may not give
+    limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max);
+    setrlimit(which, &limit);
+  }
+  std::ifstream about("/proc/" + std::to_string(program) + "/status");
+  for (std::string word; about >> word;) {
+    if (unsigned mask = 0; word == "Umask:" && about >> std::oct >> mask) umask(mask);
+  }
 }
 
 }  // namespace
@@ -105,6 +126,7 @@ Status DeviceService::admit(int socket, device::Introduction* who, bool full, st
     dup2(handover->error.get(), STDERR_FILENO);
     if (fchdir(handover->folder.get()) != 0) base::log_write(LogLevel::warn, "cannot enter a program's folder");
     environment_ = std::move(handover->environment);
+    take_limits_of(peer->pid);
   }
   if (full) {
     return Status::error(OFFPATH_ERR_NO_SERVICE,

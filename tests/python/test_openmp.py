@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Target regions on a software DPU and on an emulated Arm: every kind of program, compiled as users compile."""
 
+import contextlib
 import os
+import resource
 import shutil
 import subprocess
 from pathlib import Path
@@ -122,6 +124,38 @@ def test_a_library_with_regions_and_sources_compiled_on_their_own(arch, device, 
     )  # fmt: skip
     result = run(folder / f"scale_{arch}", env=device)
     assert result.returncode == 0, (result.stdout, result.stderr)
+
+
+def limited(mask: int, stack: int):
+    """For a child process: its umask and its soft limit of the stack."""
+
+    def limit() -> None:
+        os.umask(mask)
+        resource.setrlimit(resource.RLIMIT_STACK, (stack, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+
+    return limit
+
+
+def test_regions_have_their_own_programs_limits(build):
+    """Not those of the program for which the device service was started; and long stacks where there is no limit."""
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    if hard != resource.RLIM_INFINITY:
+        pytest.skip("the stack has a hard limit here")
+    with contextlib.ExitStack() as stack:
+        cases = (0o077, 4 << 20, "77 4194304"), (0o027, 6 << 20, "27 6291456"), (0o002, hard, "2 -1")
+        for mask, bytes_, said in cases:
+            program = stack.enter_context(
+                subprocess.Popen([build("limits")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                 env=os.environ | seen_by(local=1), preexec_fn=limited(mask, bytes_))
+            )  # fmt: skip
+            stack.callback(program.stdin.close)
+            assert program.stdout.readline().strip() == said
+
+
+def test_as_many_programs_as_a_large_node_has_cores(build):
+    """Each device is what a program would have."""
+    result = run(build("limits"), env=seen_by(local=66))
+    assert result.returncode == 0 and result.stderr == "", (result.stdout, result.stderr)
 
 
 @arm
