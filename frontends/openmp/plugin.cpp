@@ -23,6 +23,9 @@ namespace {
 
 constexpr int32_t kOk = 0;
 constexpr int32_t kFailed = 1;
+constexpr int64_t kUnifiedSharedMemory = 8;  // of `omp requires`
+
+int64_t required = 0;
 
 // Never destroyed: libomptarget's own end comes after that of our objects.
 Devices& devices() {
@@ -98,10 +101,20 @@ int32_t __tgt_rtl_is_valid_binary(OmpImage* image) {
          header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_machine == OFFPATH_PLUGIN_MACHINE;
 }
 
-int64_t __tgt_rtl_init_requires(int64_t flags) { return flags; }
+int64_t __tgt_rtl_init_requires(int64_t flags) {
+  required = flags;
+  return flags;
+}
 
 int32_t __tgt_rtl_init_device(int32_t number) {
   const ErrnoGuard guard;
+  if ((required & kUnifiedSharedMemory) != 0) {
+    return done(
+        Status::error(OFFPATH_ERR_ARGUMENT,
+                      "device %d: the program requires unified_shared_memory, which no device has. Map what its "
+                      "regions use",
+                      number));
+  }
   return done(devices().get(static_cast<size_t>(number)).status());
 }
 

@@ -42,6 +42,27 @@ def test_a_region_that_ends_its_device(way, word, arch, device, build):  # noqa:
     assert run(build("crash"), "none", env=device).stdout.endswith("went on\n")
 
 
+def test_a_crash_after_a_region_has_started_something_in_the_background(build):  # noqa: F811
+    """Which lives on, and must not hold the device's channel."""
+    result = run(build("crash"), "background", env=seen_by(local=1))
+    os.kill(int(result.stdout.split()[-1]), signal.SIGKILL)
+    assert result.returncode in ABORTED and "device 0" in offpath_lines(result)[0], result.stderr
+
+
+def test_unified_shared_memory(folder, build):  # noqa: F811
+    """Otherwise its regions would crash at the host's addresses."""
+    (folder / "unified.c").write_text(
+        "#pragma omp requires unified_shared_memory\n"
+        "int main(int count, char **words) {\n"
+        "#pragma omp target\n  words[0][0] = 'x';\n  return 0;\n}\n"
+    )
+    build.compile(["unified.c", "-o", folder / "unified"], TARGETS["x86_64"])
+    result = run(folder / "unified", env=seen_by(local=1))
+    assert result.returncode in ABORTED
+    (line,) = offpath_lines(result)
+    assert "unified_shared_memory" in line
+
+
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_a_device_that_is_killed_in_a_region(arch, device, build):  # noqa: F811
     program = subprocess.Popen(

@@ -26,6 +26,12 @@ int main(int argc, char** argv) {
   } else if (way == 'e') {
 #pragma omp target map(tofrom : done)
     exit(3);
+  } else if (way == 'b') {  // the last word is the process that stays
+#pragma omp target map(tofrom : done)
+    {
+      done = system("sleep 1000 >/dev/null 2>&1 & echo $!");
+      fall((int*)16);
+    }
   } else if (way == 'w') {  // for somebody who kills the device meanwhile
 #pragma omp target map(tofrom : done)
     for (int i = 0; i < 100; i++) {
