@@ -45,9 +45,15 @@ bool may_offload(const Outgoing& message) {
   return static_cast<uint64_t>(message.count) * static_cast<uint64_t>(size) >= office.least_bytes();
 }
 
+// The receiver may take elements apart, too, and a ticket is whole ones.
+bool is_of_whole_elements(const DataType& type) {
+  const DataType* const basic = type.predefined ? &type : type.basic.get();
+  return basic != nullptr && basic->size_bytes > 0 && static_cast<int64_t>(kTicketUnit) % basic->size_bytes == 0;
+}
+
 // Of what is in too many pieces, or too short ones, for the service. nullptr: there is no room for it, or no memory.
 std::unique_ptr<std::byte[]> packed(const Outgoing& message, const TypeRef& type, int to, uint64_t bytes) {
-  if (!office.has_room(to, bytes)) return nullptr;
+  if (!is_of_whole_elements(*type) || !office.has_room(to, bytes)) return nullptr;
   std::unique_ptr<std::byte[]> copy(new (std::nothrow) std::byte[bytes]);
   if (copy == nullptr) return nullptr;
   const auto address = reinterpret_cast<uintptr_t>(message.buffer);

@@ -11,21 +11,24 @@
 namespace offpath::mpi {
 
 inline constexpr size_t kTicketBytes = 1024;
+// Its length is so many whole elements of any type of MPI: a receive may take them apart, and MPICH knows no part of one.
+inline constexpr size_t kTicketUnit = 32;
 // Synchronous sends of one process to another that may be under way at a time, numbered from 1. The number is in the
-// ticket's length, which a probe sees before it takes the ticket out; odd ones, as few messages of programs are so long.
-inline constexpr uint64_t kSynchronous = 64;
+// ticket's length, which a probe sees before it takes the ticket out; odd units, as few messages of programs are so long.
+inline constexpr uint64_t kSynchronous = 16;
 constexpr size_t ticket_length(uint64_t synchronous) {
-  return synchronous == 0 ? kTicketBytes : kTicketBytes + 2 * static_cast<size_t>(synchronous) - 1;
+  return synchronous == 0 ? kTicketBytes : kTicketBytes + (2 * static_cast<size_t>(synchronous) - 1) * kTicketUnit;
 }
 // The number of a ticket of that length, 0 of a send that is not synchronous. Nothing: no ticket is so long.
 constexpr std::optional<uint64_t> synchronous_of(int64_t length) {
   if (length == static_cast<int64_t>(kTicketBytes)) return 0;
-  const int64_t more = length - static_cast<int64_t>(kTicketBytes);
-  if (more < 1 || more % 2 == 0 || more > static_cast<int64_t>(2 * kSynchronous)) return std::nullopt;
-  return static_cast<uint64_t>(more / 2 + 1);
+  constexpr int64_t kStep = 2 * kTicketUnit;
+  const int64_t more = length - static_cast<int64_t>(kTicketBytes) + static_cast<int64_t>(kTicketUnit);
+  if (more < kStep || more % kStep != 0 || more > static_cast<int64_t>(kSynchronous) * kStep) return std::nullopt;
+  return static_cast<uint64_t>(more / kStep);
 }
 using Mark = std::array<uint64_t, 4>;
-using TicketBytes = std::array<std::byte, kTicketBytes + 2 * kSynchronous>;  // room for the longest
+using TicketBytes = std::array<std::byte, ticket_length(kSynchronous)>;  // room for the longest
 
 struct Ticket {
   uint64_t sender = 0;  // rank in MPI_COMM_WORLD

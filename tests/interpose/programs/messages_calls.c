@@ -327,6 +327,33 @@ static int types(int round) {
   ok = ok && in[PIECE] == 0 && in[PIECE + 7] == 0;
   MPI_Get_elements(&status, MPI_BYTE, &count);
   ok = ok && count == bytes + 5;
+  /* Numbers, which the receiver takes apart, synchronously or not; and pairs. */
+  for (int way = 0; way < 6; ++way) {
+    enum { NUMBERS = 900 };
+    static struct {
+      double value;
+      int place;
+    } pairs[2][NUMBERS];
+    const MPI_Datatype basic = way < 2 ? MPI_INT : way < 4 ? MPI_DOUBLE : MPI_DOUBLE_INT;
+    const int extent = way < 2 ? 4 : 8;
+    MPI_Datatype apart = basic;
+    void *from = way < 4 ? (void*)out : (void*)pairs[0], *to = way < 4 ? (void*)in : (void*)pairs[1];
+    fill(out, BYTES, rank + round + way);
+    memset(in, 0, BYTES);
+    for (int i = 0; i < NUMBERS; ++i) pairs[0][i].value = rank + i + round, pairs[0][i].place = i - rank;
+    memset(pairs[1], 0, sizeof pairs[1]);
+    if (way < 4) MPI_Type_create_resized(basic, 0, 2 * extent, &apart);
+    if (way < 4) MPI_Type_commit(&apart);
+    MPI_Irecv(to, NUMBERS, apart, left_of, 4 + way, comm, &receive);
+    (way % 2 ? MPI_Issend : MPI_Isend)(from, NUMBERS, basic, right_of, 4 + way, comm, &send);
+    MPI_Wait(&receive, &status);
+    MPI_Wait(&send, MPI_STATUS_IGNORE);
+    fill(out, BYTES, left_of + round + way);
+    for (int i = 0; i < NUMBERS && way < 4; ++i) ok = ok && memcmp(in + 2 * i * extent, out + i * extent, extent) == 0;
+    for (int i = 0; i < NUMBERS && way >= 4; ++i)
+      ok = ok && pairs[1][i].value == left_of + i + round && pairs[1][i].place == i - left_of;
+    if (way < 4) MPI_Type_free(&apart);
+  }
   /* Rows to rows, at an absolute address. */
   {
     MPI_Datatype there;

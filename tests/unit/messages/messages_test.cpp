@@ -41,8 +41,8 @@ TEST(Ticket, LengthSaysWhichSynchronousSendItIs) {
     ASSERT_LE(ticket_length(number), sizeof(TicketBytes));
     EXPECT_EQ(synchronous_of(static_cast<int64_t>(ticket_length(number))), number);
   }
-  EXPECT_FALSE(synchronous_of(static_cast<int64_t>(ticket_length(kSynchronous)) + 2));
-  for (const int64_t other : {-1, 0, 1023, 1026, 1152, 2048}) EXPECT_FALSE(synchronous_of(other)) << other;
+  EXPECT_FALSE(synchronous_of(static_cast<int64_t>(ticket_length(kSynchronous)) + 2 * kTicketUnit));
+  for (const int64_t other : {-1, 0, 992, 1023, 1025, 1088, 1152, 2048}) EXPECT_FALSE(synchronous_of(other)) << other;
 }
 
 TEST(Ticket, SignalsDiffer) {
