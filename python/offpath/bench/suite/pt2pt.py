@@ -21,6 +21,7 @@ from offpath.places import asked, comparison
 PATTERNS = {
     "posted": 1, "posted_8": 8, "posted_any": 1, "posted_any_8": 8,
     "unexpected": 1, "unexpected_8": 8, "unexpected_any": 1, "unexpected_any_8": 8,
+    "columns": 1,
 }  # fmt: skip
 PROGRAM = Program("pt2pt", "pattern")
 # No row of send is there by default (docs/design/0019-point-to-point.md says why this one).
@@ -59,7 +60,8 @@ def pt2pt_command(
 
     Each rank sends to a partner in the other half of the ranks, and receives as much. The patterns: *posted*, receives
     are posted before the messages are sent; *unexpected*, the messages have arrived before, and receives are posted
-    when half of the work is done; *any*, receives with MPI_ANY_SOURCE and MPI_ANY_TAG; *8*, eight messages at a time.
+    when half of the work is done; *any*, receives with MPI_ANY_SOURCE and MPI_ANY_TAG; *8*, eight messages at a time;
+    *columns*, posted ones in pieces of 64 bytes, as many apart, on both sides.
     Peers, work, times, efficiency and gain are those of `offpath bench collectives`; a size is that of one message.
     Shorter messages than --policy names are the MPI's own, with Offpath loaded.
 
