@@ -45,6 +45,10 @@ bool may_offload(const Outgoing& message) {
   return static_cast<uint64_t>(message.count) * static_cast<uint64_t>(size) >= office.least_bytes();
 }
 
+// So many times longer than others must be what is packed to be worth it: caller and service share a core, by default
+// (docs/performance/messages.md).
+constexpr uint64_t kPackedTimes = 4;
+
 // The receiver may take elements apart, too, and a ticket is whole ones.
 bool is_of_whole_elements(const DataType& type) {
   const DataType* const basic = type.predefined ? &type : type.basic.get();
@@ -53,7 +57,7 @@ bool is_of_whole_elements(const DataType& type) {
 
 // Of what is in too many pieces, or too short ones, for the service. nullptr: there is no room for it, or no memory.
 std::unique_ptr<std::byte[]> packed(const Outgoing& message, const TypeRef& type, int to, uint64_t bytes) {
-  if (!is_of_whole_elements(*type) || !office.has_room(to, bytes)) return nullptr;
+  if (!office.has_room(to, bytes)) return nullptr;
   std::unique_ptr<std::byte[]> copy(new (std::nothrow) std::byte[bytes]);
   if (copy == nullptr) return nullptr;
   const auto address = reinterpret_cast<uintptr_t>(message.buffer);
@@ -83,6 +87,8 @@ std::optional<Office::Sending> start(const Outgoing& message, int to, bool synch
               static_cast<uint32_t>(type->ranges.size())};
     block.layout = 1;
   } else {
+    recording::decision.why = "form";
+    if (!is_of_whole_elements(*type) || !office.offloads(to, bytes / kPackedTimes)) return std::nullopt;
     copy = packed(message, type, to, bytes);
     block.address = copy.get();
     can_go = copy != nullptr;
