@@ -8,8 +8,8 @@
 //   OFFPATH_FAKE_DEPTH=N     operations a team may have under way before posting is refused (default and at most 16)
 //   OFFPATH_FAKE_LOSE=r:p:b  world rank r loses its service when its p-th operation on a team is posted, of which b were
 //                            begun, or when it has waited long for one behind these; several, with commas between
-//   OFFPATH_FAKE_PART=p:r    all services have lost each other when the p-th operation of a team is posted; world rank
-//                            r's had begun it and what comes behind it, the others had not
+//   OFFPATH_FAKE_PART=p:r    all services have lost each other when somebody posts the p-th operation of a team; world rank
+//                            r's had begun it, and what somebody had not posted then; the others had not
 //   OFFPATH_FAKE_NO_ATTACH=r world rank r cannot attach
 //
 // Ranks meet on a board, a file in memory that all members of a team map.
@@ -46,6 +46,8 @@ struct Member {
 
 struct Board {
   Member members[kMaxMembers];
+  std::atomic<uint64_t>
+      parted;  // one more than the first operation that no service goes on with; 0: none has lost another
 };
 
 long number_from(const char* name, long fallback);
@@ -96,4 +98,5 @@ struct offpath_team {
   std::string path;
 
   fake::Member& own() const { return board->members[rank]; }
+  bool is_parted() const { return board->parted != 0; }
 };

@@ -150,7 +150,7 @@ void offpath_team_destroy(offpath_team_t* team) {
 uint32_t offpath_team_nodes(const offpath_team_t*) { return 1; }
 
 int offpath_team_broken(const offpath_team_t* team) {
-  if (team->posted > fake::parting().from) return 1;
+  if (team->is_parted()) return 1;
   for (uint32_t i = 0; i < team->size; ++i) {
     if (team->board->members[i].lost != 0) return 1;
   }
@@ -159,7 +159,7 @@ int offpath_team_broken(const offpath_team_t* team) {
 
 void offpath_team_lost(const offpath_team_t* team, uint8_t* lost) {
   for (uint32_t i = 0; i < team->size; ++i) {
-    const bool parted = team->posted > fake::parting().from && i != team->rank;
+    const bool parted = team->is_parted() && i != team->rank;
     const offpath_loss_t other = parted ? OFFPATH_LOSS_SILENCE : OFFPATH_LOSS_NONE;
     lost[i] = team->board->members[i].lost != 0 ? OFFPATH_LOSS_SERVICE : other;
   }

@@ -131,6 +131,13 @@ std::unique_ptr<offpath_op> copy(const offpath_collective_t& what, offpath_team*
   return op;
 }
 
+void part(const offpath_team& team) {
+  uint64_t posted_by_all = fake::parting().from, not_yet = 0;
+  for (uint32_t i = 0; i < team.size; ++i)
+    posted_by_all = std::min(posted_by_all, team.board->members[i].visible.load());
+  team.board->parted.compare_exchange_strong(not_yet, posted_by_all + 1);
+}
+
 void lose(offpath_session* session, const offpath_team* on, uint64_t begun) {
   session->lost = true;
   for (offpath_team* team : session->teams) {
@@ -225,7 +232,7 @@ offpath_status_t test(offpath_op* op) {
   if (own.lost != 0) {
     return end(op, op->number < own.started ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_ERR_NOT_STARTED);
   }
-  if (op->number >= fake::parting().from) {
+  if (team->is_parted() && op->number >= team->board->parted - 1) {
     return end(op, fake::parting().begun_here ? OFFPATH_ERR_PEER_LOST : OFFPATH_ERR_NOT_STARTED);
   }
   static const long delay = fake::number_from("OFFPATH_FAKE_DELAY", 3);
@@ -302,6 +309,7 @@ offpath_status_t offpath_collective(offpath_team_t* team, const offpath_collecti
   const bool losing = team->session->will_lose && team->posted >= team->session->lose_after;
   if (!team->session->will_lose || team->posted <= team->session->lose_begun) {
     team->own().visible.store(team->posted, std::memory_order_release);
+    if (team->posted > fake::parting().from) part(*team);
   }
   if (losing) lose(team->session, team, std::min(team->session->lose_begun, team->posted));
   *out = op.release();
