@@ -172,7 +172,9 @@ std::optional<int> Again::advance() {
 
 std::optional<int> Again::send() {
   const std::byte* bytes = nullptr;
-  if (const auto run = as_run(*payload_.type, payload_.address, payload_.count)) {
+  if (payload_.copy != nullptr) {
+    bytes = payload_.copy;
+  } else if (const auto run = as_run(*payload_.type, payload_.address, payload_.count)) {
     bytes = reinterpret_cast<const std::byte*>(run->address);
   } else {
     packed_.resize(ticket_.bytes);

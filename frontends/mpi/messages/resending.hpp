@@ -86,6 +86,7 @@ struct Payload {
   TypeRef type;
   uintptr_t address = 0;
   int64_t count = 0;
+  const std::byte* copy = nullptr;  // of it, where it is not sent from there
 };
 
 // One that is.
