@@ -226,16 +226,33 @@ offpath_status_t create_of_many(const Process& p, offpath_session_t* session, ui
   return offpath_team_create_numbered(session, &params, &directory, team, nullptr);
 }
 
+// An exchange of the one member with itself.
+void use_alone(const Process& p, offpath_team_t* team) {
+  const uint8_t send = 1;
+  uint8_t recv = 0;
+  offpath_op_t* op = nullptr;
+  REQUIRE_STATUS(offpath_alltoall(team, &send, &recv, 1, &op), OFFPATH_OK);
+  p.wait_ok(op);
+  REQUIRE(recv == send);
+  offpath_op_free(op);
+}
+
+// Of this process.
+offpath_team_params_t alone(const Process& p, uint8_t id) {
+  offpath_team_params_t params = p.team_params(id);
+  params.rank = 0;
+  params.size = 1;
+  params.addresses = p.shared.address[p.rank];
+  return params;
+}
+
 // Ranks that have given the service nothing keep it from a shared core unless they know that it is at work.
 TEST(Team, AllOfANodeHearThatItsServiceIsUsed) {
   Job(4).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t*) {
     REQUIRE(offpath_session_used(session) == 0);
     p.barrier();
     if (p.rank == 1) {
-      offpath_team_params_t params = p.team_params(7);
-      params.rank = 0;
-      params.size = 1;
-      params.addresses = p.shared.address[1];
+      const offpath_team_params_t params = alone(p, 7);
       offpath_team_t* own = nullptr;
       REQUIRE_STATUS(offpath_team_create(session, &params, &own, nullptr), OFFPATH_OK);
       offpath_op_t* op = nullptr;
@@ -354,11 +371,7 @@ TEST(Team, ManySmallOnesLeaveLittleInTheService) {
         memcpy(params.id + 1, &i, sizeof(i));
         offpath_team_t* team = nullptr;
         REQUIRE(eventually([&] { return offpath_team_create(session, &params, &team, nullptr) == OFFPATH_OK; }));
-        uint8_t send = 1, recv = 0;
-        offpath_op_t* op = nullptr;
-        REQUIRE_STATUS(offpath_alltoall(team, &send, &recv, 1, &op), OFFPATH_OK);
-        p.wait_ok(op);
-        offpath_op_free(op);
+        use_alone(p, team);
         offpath_team_destroy(team);
       }
     };
@@ -415,18 +428,10 @@ TEST(Team, WhoMakesOneAfterTheOtherKeepsNobodyFromHisTurn) {
       }
     } else {
       REQUIRE(eventually([&] { return p.shared.value[0] == 1; }));
-      offpath_team_params_t params = p.team_params(7);
-      params.rank = 0;
-      params.size = 1;
-      params.addresses = p.shared.address[1];
+      const offpath_team_params_t params = alone(p, 7);
       offpath_team_t* team = nullptr;
       REQUIRE_STATUS(offpath_team_create(session, &params, &team, nullptr), OFFPATH_OK);
-      for (uint8_t send = 1, recv = 0; send < 4; ++send) {
-        offpath_op_t* op = nullptr;
-        REQUIRE_STATUS(offpath_alltoall(team, &send, &recv, 1, &op), OFFPATH_OK);
-        p.wait_ok(op);
-        offpath_op_free(op);
-      }
+      for (int i = 0; i < 3; ++i) use_alone(p, team);
       p.shared.value[1] = 1;
       offpath_team_destroy(team);
     }
@@ -503,11 +508,7 @@ TEST(Team, GarbageAddressesDoNotHurtTheService) {
       }
       REQUIRE(offpath_session_alive(session) == 1);
     }
-    uint8_t send = 1, recv = 0;
-    offpath_op_t* op = nullptr;
-    REQUIRE_STATUS(offpath_alltoall(good, &send, &recv, 1, &op), OFFPATH_OK);
-    p.wait_ok(op);
-    offpath_op_free(op);
+    use_alone(p, good);
     offpath_session_detach(session);
   });
 }

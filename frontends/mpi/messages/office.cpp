@@ -203,22 +203,23 @@ void Office::wish(int to, Outgoing& out, uint64_t bytes) {
   if (put(to, offsetof(Entry, wish), &bytes, sizeof(bytes)) == OFFPATH_OK) out.wished = bytes;
 }
 
-uint64_t Office::taken_by(int to, const Outgoing& out) const {
+std::optional<RingAllocator::Stretch> Office::allocate(int to, Outgoing& out, uint64_t bytes) {
+  take_grant(to, out);
   const uint64_t taken = __atomic_load_n(&table_.load()[to].taken, __ATOMIC_ACQUIRE);
   const bool of_this = RingWord::is_of(taken, out.region);  // else nothing was taken out of it yet
-  return of_this ? RingWord::position_of(taken, out.ring.tail()) : 0;
+  const uint64_t position = of_this ? RingWord::position_of(taken, out.ring.tail()) : 0;
+  const auto stretch = out.ring.allocate(bytes, position);
+  if (!stretch) wish(to, out, out.ring.wanted(bytes, position));
+  return stretch;
 }
 
 bool Office::has_room(int to, uint64_t bytes) {
   std::lock_guard lock(mutex_);
   if (broken()) return false;
   Outgoing& out = outgoing_[to];
-  take_grant(to, out);
-  const uint64_t position = taken_by(to, out);
-  RingAllocator ring = out.ring;
-  if (ring.allocate(bytes, position)) return true;
-  wish(to, out, ring.wanted(bytes, position));
-  return false;
+  const auto stretch = allocate(to, out, bytes);
+  if (stretch) out.ring.undo(*stretch);
+  return stretch.has_value();
 }
 
 std::optional<Office::Sending> Office::start(int to, bool synchronous, const offpath_block_t& send,
@@ -228,15 +229,10 @@ std::optional<Office::Sending> Office::start(int to, bool synchronous, const off
   std::lock_guard lock(mutex_);
   if (broken() || (synchronous && has_lost())) return std::nullopt;  // as last_sends() promises
   Outgoing& out = outgoing_[to];
-  take_grant(to, out);
   const uint64_t number = synchronous ? static_cast<uint64_t>(std::countr_one(out.synchronous)) + 1 : 0;
   if (number > kSynchronous) return std::nullopt;
-  const uint64_t position = taken_by(to, out);
-  const auto stretch = out.ring.allocate(send.bytes, position);
-  if (!stretch) {
-    wish(to, out, out.ring.wanted(send.bytes, position));
-    return std::nullopt;
-  }
+  const auto stretch = allocate(to, out, send.bytes);
+  if (!stretch) return std::nullopt;
   *sending.signal = signal_of(mark_, static_cast<uint64_t>(job.rank()), static_cast<uint64_t>(to), out.sent);
   sending.ticket = {static_cast<uint64_t>(job.rank()),
                     send.bytes,
@@ -268,13 +264,13 @@ std::optional<Office::Sending> Office::start(int to, bool synchronous, const off
 
 // Its service wrote that before the library could receive the ticket there.
 bool Office::received(int to, uint64_t synchronous) {
-  const auto said = [&] {
+  std::optional<uint64_t> held = resending.held(to);
+  if (!held) {
     std::lock_guard lock(mutex_);
-    return first_table_ == nullptr ? first_held_[static_cast<size_t>(to)]
+    held = first_table_ == nullptr ? first_held_[static_cast<size_t>(to)]
                                    : __atomic_load_n(&first_table_[to].held, __ATOMIC_ACQUIRE);
-  };
-  const std::optional<uint64_t> held = resending.held(to);
-  return (held.value_or(said()) & bit_of(synchronous)) == 0;
+  }
+  return (*held & bit_of(synchronous)) == 0;
 }
 
 void Office::forget(int to, uint64_t synchronous) {

@@ -63,9 +63,8 @@ class Office {
   struct Sending {
     Ticket ticket;
     offpath_op_t* op = nullptr;
-    std::unique_ptr<uint64_t> signal;             // the operation reads it
-    Payload payload = {};                         // as the caller knows it
-    std::unique_ptr<std::byte[]> copy = nullptr;  // of it, which the operation reads instead
+    std::unique_ptr<uint64_t> signal;  // the operation reads it
+    Payload payload = {};              // as the caller knows it
   };
   // Whether one of that length has room there now. If not, its receiver hears of it.
   bool has_room(int to, uint64_t bytes);
@@ -186,8 +185,8 @@ class Office {
   // Windows before, to which nothing comes any more, and in which nothing lies.
   void leave_past();
   void take_grant(int from, Outgoing& out);
-  // Up to there all is taken out of that region.
-  uint64_t taken_by(int to, const Outgoing& out) const;
+  // Of what that one has granted. Nothing: it has no room now, and hears of it.
+  std::optional<RingAllocator::Stretch> allocate(int to, Outgoing& out, uint64_t bytes);
   void wish(int to, Outgoing& out, uint64_t bytes);
   // 8 bytes or more, at once, into this process's entry there.
   offpath_status_t put(int to, size_t field, const void* data, uint64_t bytes, offpath_op_t** op = nullptr);

@@ -173,7 +173,7 @@ std::optional<int> Again::advance() {
 std::optional<int> Again::send() {
   const std::byte* bytes = nullptr;
   if (payload_.copy != nullptr) {
-    bytes = payload_.copy;
+    bytes = payload_.copy.get();
   } else if (const auto run = as_run(*payload_.type, payload_.address, payload_.count)) {
     bytes = reinterpret_cast<const std::byte*>(run->address);
   } else {

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -86,7 +87,7 @@ struct Payload {
   TypeRef type;
   uintptr_t address = 0;
   int64_t count = 0;
-  const std::byte* copy = nullptr;  // of it, where it is not sent from there
+  std::unique_ptr<std::byte[]> copy = nullptr;  // packed, where it is sent from that
 };
 
 // One that is.

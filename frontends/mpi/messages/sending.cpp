@@ -96,8 +96,7 @@ std::optional<Office::Sending> start(const Outgoing& message, int to, bool synch
   std::optional<Office::Sending> started;
   if (can_go) started = office.start(to, synchronous, block, &layout, type->made_of());
   if (started) {
-    started->payload = {type, address, message.count, copy.get()};
-    started->copy = std::move(copy);
+    started->payload = {type, address, message.count, std::move(copy)};
     office.counts.offloaded.fetch_add(1, std::memory_order_relaxed);
     office.counts.offloaded_bytes.fetch_add(bytes, std::memory_order_relaxed);
   } else {

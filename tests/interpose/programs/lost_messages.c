@@ -95,7 +95,7 @@ static void persistent_end(void) {
   }
 }
 
-/* Ranges with gaps, whose datatype is gone when they have to be sent again. */
+/* Ranges with gaps, long and short ones, whose datatype is gone when they have to be sent again. */
 static int ranges[2][2 * INTS + 100], got[2 * INTS];
 
 static void derived_begin(void) {
@@ -112,6 +112,10 @@ static void derived_begin(void) {
   MPI_Type_commit(&type);
   MPI_Isend(MPI_BOTTOM, 1, type, right_of, 9, MPI_COMM_WORLD, &sends[9]);
   MPI_Type_free(&type);
+  MPI_Type_vector(INTS, 1, 2, MPI_INT, &type);
+  MPI_Type_commit(&type);
+  MPI_Isend(ranges[0], 1, type, right_of, 22, MPI_COMM_WORLD, &sends[22]);
+  MPI_Type_free(&type);
 }
 
 static void derived_end(void) {
@@ -122,6 +126,9 @@ static void derived_end(void) {
       if (got[i] != value_of(left_of, 1, i < INTS ? i : i + 100, 8)) expect(0, "derived"), i = 2 * INTS;
     expect(MPI_Wait(&sends[id], MPI_STATUS_IGNORE) == MPI_SUCCESS, "derived");
   }
+  MPI_Recv(got, INTS, MPI_INT, left_of, 22, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  for (int i = 0; i < INTS; ++i) expect(got[i] == value_of(left_of, 1, 2 * i, 8), "columns");
+  expect(MPI_Wait(&sends[22], MPI_STATUS_IGNORE) == MPI_SUCCESS, "columns");
 }
 
 /* With room for a part, and for less than a ticket. */
