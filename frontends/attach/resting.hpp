@@ -3,7 +3,7 @@
 // rounds, and no longer once something of ours has ended: on cores that service and processes share, each round would keep
 // the service, and strangers, from the processor. Before the service has begun anything for the job on this node it waits as
 // without us. Where there is a core for each process, it rests only while the service has work for it, as a rest makes native
-// messages late.
+// messages late. A user may want rests everywhere (OFFPATH_QUIET_WAITS).
 //
 // Threads: rest() by any; the others by who starts and stops the job. Nobody is in rest() when the session goes.
 #pragma once
@@ -27,13 +27,20 @@ class Resting {
   // The job has begun, on cores that it shares with its service. Before that waits rest as on a crowded node:
   // nobody knows yet, and the beginning of a job is no matter of microseconds.
   void begin(const Place& place);
+  // The user wants all waits to rest, also native ones and where there are cores enough. Before begin() and forbid().
+  void insist(bool (*yield_when_idle)(bool)) {
+    insisted_ = true;
+    if (yield_when_idle != nullptr) yield_when_idle(true);
+  }
+  bool insisted() const { return insisted_; }
   // The job needs no rests.
-  void forbid() { state_.store(State::off, std::memory_order_release); }
+  void forbid() { state_.store(insisted_ ? State::unknown : State::off, std::memory_order_release); }
   // The session goes. Waits for the end of the job rest as at its beginning, if waits have rested in between.
   void end();
   // Whoever waits, for whatever, should sleep.
   bool needed() const {
     if (state_.load(std::memory_order_acquire) != State::on) return false;
+    if (insisted_) return true;
     const Sessions& sessions = *place_.sessions;
     // What is left at the service before needs it as well as what the next one does.
     const auto used = [&] { return sessions.have_gone_on() || offpath_session_used(sessions.newest()) != 0; };
@@ -47,6 +54,7 @@ class Resting {
   enum class State { unknown, on, off };
   std::atomic<State> state_{State::unknown};
   Place place_{};  // while it is on
+  bool insisted_ = false;
 };
 
 extern Resting resting;

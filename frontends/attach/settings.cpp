@@ -39,6 +39,7 @@ Settings Settings::from_environment() {
   settings.stats_file = Environment::text("OFFPATH_STATS_FILE");
   settings.service_cores = Environment::text("OFFPATH_SERVICE_CORES");
   settings.share_cores = Environment::flag("OFFPATH_SERVICE_SHARE", false);
+  settings.quiet_waits = Environment::flag("OFFPATH_QUIET_WAITS", false);
   settings.loss_timeout =
       std::chrono::milliseconds(Environment::number("OFFPATH_MPI_LOSS_TIMEOUT_MS", 60000, 1, 86400000));
   return settings;

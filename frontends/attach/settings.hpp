@@ -29,6 +29,7 @@ struct Settings {
   std::string stats_file;                         // OFFPATH_STATS_FILE
   std::string service_cores;                      // OFFPATH_SERVICE_CORES
   bool share_cores = false;                       // OFFPATH_SERVICE_SHARE
+  bool quiet_waits = false;                       // OFFPATH_QUIET_WAITS: who waits in the MPI library sleeps, always
   std::chrono::milliseconds loss_timeout{60000};  // OFFPATH_MPI_LOSS_TIMEOUT_MS: how long ranks may take to agree
                                                   // where to go on after a service was lost
 

@@ -145,6 +145,7 @@ void Job::start() {
   if (pe_count_ != 0) return;  // initialized a second time
   const base::ErrnoGuard errno_guard;
   settings_ = attach::Settings::from_environment();
+  if (settings_.quiet_waits) attach::resting.insist(native().yield_when_idle);
   process_id_ = getpid();
   offpath_rest_in_idle_calls([] {
     job.look();

@@ -78,6 +78,15 @@ def rests(s):
     check(run.status == 0 and len(lines) == 8 and all(line.endswith(": slept") for line in lines), str(run))
 
 
+def quiet_waits(s):
+    """On request, where there is a core for each rank, too, with and without a service."""
+    s.polite = False
+    for changes in ({"OFFPATH_POLICY": "*:host"}, FORCED):
+        run = s.run([s.program("rests")], 2, s.library, OFFPATH_QUIET_WAITS="1", **changes)
+        lines = run.out.splitlines()
+        check(run.status == 0 and len(lines) == 4 and all(line.endswith(": slept") for line in lines), str(run))
+
+
 def thread_level(s):
     """As without us, although the library may have been asked for more."""
     for asked in ((), ("0",), ("1",), ("2",), ("3",)):
@@ -336,9 +345,9 @@ CASES = {
     **tracing.CASES,
     **telemetry.CASES,
     **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments,
-                               thread_level, rests, early, at_exit, neighbors, pairs, types, persistent, no_service,
-                               switched_off, no_backend, one_process, no_spare_core, policy_host, bad_policy,
-                               bad_blocking, refused_attach, symbols, without_mpi, waits, waits_recorded,
+                               thread_level, rests, quiet_waits, early, at_exit, neighbors, pairs, types, persistent,
+                               no_service, switched_off, no_backend, one_process, no_spare_core, policy_host,
+                               bad_policy, bad_blocking, refused_attach, symbols, without_mpi, waits, waits_recorded,
                                *adapting.CASES, *doorways.CASES, *local_facts.CASES, *teams.CASES,
                                *losses.CASES, *restarts.CASES, *onesided.CASES, *mapped.CASES, *pointtopoint.CASES,
                                *file_transfers.CASES, *agents.CASES)},

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 namespace offpath::attach {
 namespace {
@@ -61,6 +63,22 @@ TEST_F(Rests, AreNeededOnACrowdedNodeOnceTheServiceWorksForAnyOfTheJob) {
   Resting uncrowded;
   uncrowded.begin({&sessions_, false, true});
   EXPECT_FALSE(uncrowded.needed());
+}
+
+// Also where nothing of the job is offloaded.
+TEST_F(Rests, AreNeededWhereverTheUserWantsThem) {
+  static bool yields = false;
+  const auto set_yields = [](bool wanted) { return std::exchange(yields, wanted); };
+  EXPECT_FALSE(resting_.insisted());
+  resting_.insist(set_yields);
+  EXPECT_TRUE(yields && resting_.insisted());
+  resting_.begin({&sessions_, false, false});
+  EXPECT_TRUE(resting_.needed());
+  resting_.forbid();
+  EXPECT_TRUE(resting_.rest());
+  Resting unasked;
+  unasked.forbid();
+  EXPECT_FALSE(unasked.rest());
 }
 
 TEST(Sessions, TheOldestAreForgottenAfterMany) {

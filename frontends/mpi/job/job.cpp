@@ -134,6 +134,7 @@ bool Job::stay_native(LogLevel level, const std::string& reason) {
 bool Job::start(Equipment own) {
   const Inside inside;
   settings_ = Settings::from_environment();
+  if (settings_.quiet_waits) attach::resting.insist(native.yield_when_idle);
   all_ = own;
   const WorldExchange world(&control_);
   if (world.size() == 1) return stay_native(LogLevel::info, "the job has one process");

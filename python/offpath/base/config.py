@@ -47,6 +47,7 @@ SETTINGS = (
     Setting("OFFPATH_SERVICE_CORES", None,
             "cores for workers and helpers, like 2,3; default: cores no rank is bound to"),
     Setting("OFFPATH_SERVICE_SHARE", "0", "1: workers may use the application's cores"),
+    Setting("OFFPATH_QUIET_WAITS", "0", "1: ranks that wait in the MPI sleep, also where nothing is offloaded"),
     Setting("OFFPATH_SERVICE_WORKERS", "1",
             "threads of the service that serve ranks; its other cores help them compute"),
     Setting("OFFPATH_SERVICE_COALESCE_US", None,

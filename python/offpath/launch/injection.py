@@ -29,6 +29,7 @@ class OffloadOptions:
     blocking: str | None = None
     cores: str | None = None
     share: bool = False
+    quiet_waits: bool = False
     workers: int | None = None
     stats_file: str | None = None
     log: str | None = None
@@ -60,6 +61,7 @@ def variables(
         ("OFFPATH_MPI_BLOCKING", options.blocking),
         ("OFFPATH_SERVICE_CORES", options.cores),
         ("OFFPATH_SERVICE_SHARE", "1" if options.share else None),
+        ("OFFPATH_QUIET_WAITS", "1" if options.quiet_waits else None),
         ("OFFPATH_SERVICE_WORKERS", options.workers),
         ("OFFPATH_STATS_FILE", options.stats_file),
         ("OFFPATH_LOG", options.log),

@@ -70,7 +70,8 @@ def run(
     rows = _rows(command, offload, first)
     options = OffloadOptions(
         not offload.off, rows.policy, rows.file, rows.adapt, rows.advice, offload.blocking_calls(), service.cores,
-        service.share, service.workers, telling.stats(), telling.log, checks.compression(offload.compress),
+        service.share, service.quiet_waits, service.workers, telling.stats(), telling.log,
+        checks.compression(offload.compress),
     )  # fmt: skip
     chosen = injection.variables(options, paths(), openshmem=mpis.starts_openshmem(command[0]))
     if not offload.off:

@@ -27,6 +27,7 @@ MODES = (
     Peer("native"),
     Peer("default", offload=True),
     Peer("dpu", offload=True, env={"OFFPATH_POLICY": "*:dpu"}, must_offload=True),
+    Peer("quiet", offload=True, env={"OFFPATH_QUIET_WAITS": "1"}),
 )
 # Below it nobody is late: so long the kernel lets others run first, by turns that change from launch to launch.
 NOISE_MS = 40.0
@@ -74,7 +75,9 @@ def guest_command(
     ranks: Annotated[str, typer.Option(help="Ranks of each job.")] = "4",
     sessions: Annotated[str, typer.Option(help="Of the jobs: one for all, or each its own.")] = "own,one",
     strangers: Annotated[str, typer.Option(help="What runs beside them: sleeps, computes.")] = "sleeps,computes",
-    modes: Annotated[str, typer.Option(help="Of native, default and dpu; native always runs.")] = "native,default,dpu",
+    modes: Annotated[
+        str, typer.Option(help="Of native, default, dpu and quiet; native always runs.")
+    ] = "native,default,dpu",
     seconds: Annotated[float, typer.Option(min=0.1, help="How long the jobs work in each launch.")] = 5.0,
     threads: Annotated[int, typer.Option(min=1, max=16, help="Threads of a rank that call MPI.")] = 1,
     runs: asked.Runs = 3,
@@ -87,8 +90,9 @@ def guest_command(
     in a session of its own, by which the scheduler may deal out turns. So are the jobs, or all of them are in one (with
     Open MPI: MPICH's launcher gives every rank its own). The jobs do rounds of nonblocking and blocking collectives and
     messages, for a fixed time, on shared cores, and check what they receive. Modes: *native*; *default*, Offpath as
-    installed; *dpu*, everything that can be is offloaded. Reported: the worst lateness, how often it was over 1 s, what
-    part of a core the computation kept, and rounds of all jobs per second, beside native.
+    installed; *dpu*, everything that can be is offloaded; *quiet*, `offpath run --quiet-waits`. Reported: the worst
+    lateness, how often it was over 1 s, what part of a core the computation kept, and rounds of all jobs per second,
+    beside native.
 
     Examples:
 
