@@ -3,6 +3,7 @@
 add_library(offpath_flags INTERFACE)
 target_compile_definitions(offpath_flags INTERFACE OFFPATH_VERSION="${PROJECT_VERSION}")
 target_compile_options(offpath_flags INTERFACE -Wall -Wextra -Wshadow -Wpointer-arith
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=  # names of files in tests are those of any clone (tools/compile)
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>)
 target_include_directories(offpath_flags INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
