@@ -85,9 +85,4 @@ class AgentPort : public DrivenPort {
   std::shared_ptr<memory::Port> port_;
 };
 
-inline std::shared_ptr<DrivenPort> make_driven_port(std::shared_ptr<memory::Port> port, uint64_t seed) {
-  if (strcmp(getenv("OFFPATH_TEST_PORT"), "agent") == 0) return std::make_shared<AgentPort>(port, seed);
-  return std::make_shared<LatePort>(std::move(port), seed);
-}
-
 }  // namespace offpath::testing

@@ -4,6 +4,7 @@
 
 #include "cluster.hpp"
 #include "exchange.hpp"
+#include "fabric/loopback/loopback.hpp"
 #include "wire/batch.hpp"
 
 #include <cstring>

@@ -5,17 +5,16 @@
 
 #include "memory/port.hpp"
 
-#include <cstdlib>
-#include <cstring>
 #include <functional>
+#include <memory>
 #include <random>
+#include <span>
+#include <utility>
+#include <vector>
 
 namespace offpath::testing {
 
-inline bool ports_are_late() {
-  const char* kind = getenv("OFFPATH_TEST_PORT");
-  return kind != nullptr && (strcmp(kind, "late") == 0 || strcmp(kind, "agent") == 0);
-}
+bool ports_are_late();
 
 class DrivenPort : public memory::Port {
  public:
@@ -27,35 +26,15 @@ class LatePort : public DrivenPort {
  public:
   LatePort(std::shared_ptr<memory::Port> port, uint64_t seed) : port_(std::move(port)), random_(seed) {}
 
-  memory::Outcome read(void* to, uint64_t address, size_t bytes, memory::Ticket ticket) const override {
-    return later(ticket, [=, this] { return port_->read(to, address, bytes); });
-  }
-  memory::Outcome write(uint64_t address, const void* from, size_t bytes, memory::Ticket ticket) const override {
-    return later(ticket, [=, this] { return port_->write(address, from, bytes); });
-  }
-  memory::Outcome gather(void* to, std::span<const memory::Range> ranges, memory::Ticket ticket) const override {
-    return later(ticket,
-                 [=, this, kept = std::vector(ranges.begin(), ranges.end())] { return port_->gather(to, kept); });
-  }
+  memory::Outcome read(void* to, uint64_t address, size_t bytes, memory::Ticket ticket) const override;
+  memory::Outcome write(uint64_t address, const void* from, size_t bytes, memory::Ticket ticket) const override;
+  memory::Outcome gather(void* to, std::span<const memory::Range> ranges, memory::Ticket ticket) const override;
   memory::Outcome scatter(std::span<const memory::Range> ranges, const void* from,
-                          memory::Ticket ticket) const override {
-    return later(ticket,
-                 [=, this, kept = std::vector(ranges.begin(), ranges.end())] { return port_->scatter(kept, from); });
-  }
+                          memory::Ticket ticket) const override;
   bool prompt() const override { return false; }
   // Computations need it.
   uint8_t* view(uint64_t address, size_t bytes) const override { return views ? port_->view(address, bytes) : nullptr; }
-
-  bool step() override {
-    const bool any = !waiting_.empty();
-    for (size_t count = random_() % 4; count > 0 && !waiting_.empty(); --count) {
-      std::swap(waiting_[random_() % waiting_.size()], waiting_.back());
-      const auto next = std::move(waiting_.back());
-      waiting_.pop_back();
-      next.ticket.sink->put(next.ticket.number, next.access().status());
-    }
-    return any;
-  }
+  bool step() override;
   bool views = false;
 
  private:
@@ -63,13 +42,14 @@ class LatePort : public DrivenPort {
     memory::Ticket ticket;
     std::function<memory::Outcome()> access;
   };
-  memory::Outcome later(memory::Ticket ticket, std::function<memory::Outcome()> access) const {
-    waiting_.push_back({ticket, std::move(access)});
-    return memory::Outcome::later();
-  }
+  memory::Outcome later(memory::Ticket ticket, std::function<memory::Outcome()> access) const;
+
   const std::shared_ptr<memory::Port> port_;
   mutable std::vector<Waiting> waiting_;
   std::mt19937_64 random_;
 };
+
+// Of the kind that OFFPATH_TEST_PORT names.
+std::shared_ptr<DrivenPort> make_driven_port(std::shared_ptr<memory::Port> port, uint64_t seed);
 
 }  // namespace offpath::testing
