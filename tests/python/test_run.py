@@ -366,6 +366,15 @@ def test_where_little_can_be_gained_nothing_is_said_of_it(runs):
             "Collectives this short gained only over links with 1 ms of latency. Elsewhere leave them to the MPI.",
         ),
         (
+            [line(native_count=200, why=dict(form_count=200))] * 2,
+            "2 ranks on 1 node (MPICH): 400 collectives, 0 offloaded, 400 native (400 in forms that the service does "
+            "not do, such as user-defined operators).",
+        ),
+        (  # how long the blocks of irregular ones are nobody counts
+            [line(native_count=3, native_bytes_most=16, collectives=dict(ialltoallv=dict(native_count=1)))] * 2,
+            "2 ranks on 1 node (MPICH): 6 collectives, 0 offloaded, 6 native (6 by policy).",
+        ),
+        (
             [line(native_count=200, native_bytes_most=256 << 10)] * 2,
             "2 ranks on 1 node (MPICH): 400 collectives, 0 offloaded, 400 native (400 by policy of up to 256.0 KiB). "
             "To find out from which size on collectives pay on this machine: offpath tune.",
@@ -373,6 +382,11 @@ def test_where_little_can_be_gained_nothing_is_said_of_it(runs):
         (
             [line(node=f"n{i}", seen={"messages_count": 12, "long_messages_count": 12}) for i in range(2)],
             "2 ranks on 2 nodes (MPICH): 24 messages, 0 offloaded, 24 native (24 of 512 KiB or more).",
+        ),
+        (
+            [line(seen={"messages_count": 12, "long_messages_count": 5}, messages={"native_count": 4})] * 2,
+            "2 ranks on 1 node (MPICH): 24 messages, 0 offloaded, 24 native (2 of 512 KiB or more, 14 shorter than "
+            "512 KiB, 8 for want of room).",
         ),
         (
             [line(node=f"n{i}", seen={"messages_count": 12, "blocking_collectives_count": 1}) for i in range(2)],

@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from collections.abc import Sequence
 
+from offpath.base import words
 from offpath.base.sizes import rough_size_text, saved_time, seconds
 from offpath.launch import stats
 from offpath.launch.mpis import MPICH, OPENMPI, OPENSHMEM, SLURM, TITLES
@@ -18,6 +19,7 @@ LEAST_WORTH_TUNING = 256 << 10  # alltoall.json: 1.38 there, 0.98 to 1.02 for 64
 # Launchers have statuses of their own above 128.
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL,
            signal.SIGSEGV, signal.SIGPIPE, signal.SIGTERM)  # fmt: skip
+IRREGULAR = {row["name"] for row in words.rows("policy_rows") if row["size"] == "kBlock"}
 PASSED = ("off", "communicator", "blocking")  # why a call came to no decision, as the library counts it
 
 
@@ -89,7 +91,7 @@ def _calls(ranks: Sequence[dict]) -> list[str]:
     if reasons:
         return [text + ": " + "; ".join(reason for reason, _ in reasons.most_common(3))]
     forms = total([rank.get("why", {}) for rank in ranks], "form_count")
-    longest = max((rank.get("native_bytes_most", 0) for rank in ranks), default=0)
+    longest = _longest_native(ranks)
     why = {
         "by policy" + (f" of up to {rough_size_text(longest)}" if longest else ""): decided - forms,
         "in forms that the service does not do, such as user-defined operators": forms,
@@ -126,8 +128,9 @@ def _messages(ranks: Sequence[dict]) -> list[str]:
     text = f"{_many(seen, 'message')}, {offloaded} offloaded"
     text += f" ({size} through {staging} of staging memory)" if offloaded else ""
     text += f", {seen - offloaded} native" if seen > offloaded else ""
-    long = _seen(ranks, "long_messages")
-    short = min(seen - offloaded - no_room, seen - long)
+    left = seen - offloaded - no_room
+    long = max(_seen(ranks, "long_messages") - offloaded - no_room, 0)  # of those that are left
+    short = left - long
     why = {
         f"{long} of 512 KiB or more": long if not offloaded else 0,
         f"{short} {'that the policy leaves out' if offloaded else 'shorter than 512 KiB'}": short,
@@ -230,11 +233,19 @@ def _hint(ranks: Sequence[dict]) -> str:
         return ""
     if stats.offloaded_count(list(ranks)):
         return _gain(ranks)
-    if max((rank.get("native_bytes_most", 0) for rank in ranks), default=0) >= LEAST_WORTH_TUNING:
+    longest = _longest_native(ranks)
+    if longest >= LEAST_WORTH_TUNING:
         return "To find out from which size on collectives pay on this machine: offpath tune"
-    if total(ranks, "native_count"):
+    if longest:
         return "Collectives this short gained only over links with 1 ms of latency. Elsewhere leave them to the MPI"
     return ""
+
+
+def _longest_native(ranks: Sequence[dict]) -> int:
+    """Bytes of the longest collective that the policy left to the MPI; 0: not known. Of irregular ones nobody knows."""
+    if any(counts["native_count"] for name, counts in stats.by_collective(list(ranks)).items() if name in IRREGULAR):
+        return 0
+    return max((rank.get("native_bytes_most", 0) for rank in ranks), default=0)
 
 
 def _gain(ranks: Sequence[dict]) -> str:
