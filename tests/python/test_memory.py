@@ -71,6 +71,43 @@ def test_a_later_run_starts_from_it():
         assert memory.rows(other) is None
 
 
+def test_what_was_learned_on_more_nodes_comes_later():
+    """Rows hold for so many nodes and more, and later ones win."""
+    built()
+    memory.keep(
+        JOB,
+        [
+            {
+                "learned": {
+                    f"ialltoall:1M-2M{nodes}": learned("dpu" if nodes else "host")
+                    for nodes in (":nodes=16", ":nodes=2", "")
+                }
+            }
+        ],
+    )
+    assert memory.rows(JOB) == (
+        "ialltoall:1M-2M:host,ialltoall:1M-2M:nodes=2:dpu,ialltoall:1M-2M:nodes=16:dpu"
+    )
+
+
+def test_more_than_the_ranks_take_is_left_out():
+    built()
+    memory.keep(
+        JOB,
+        [
+            {
+                "learned": {
+                    f"ialltoall:1M-2M:nodes={nodes}": learned(turns=1000 + nodes)
+                    for nodes in range(1000, 2000)
+                }
+            }
+        ],
+    )
+    rows = memory.rows(JOB)
+    assert 0.9 * memory.MOST_BYTES < len(rows) <= memory.MOST_BYTES
+    assert "nodes=1999" in rows and "nodes=1000:" not in rows
+
+
 def test_a_job_is_known_by_its_program_and_ranks(tmp_path, monkeypatch):
     for mpi in ("openmpi", "mpich"):
         job = memory.job_of(
@@ -82,6 +119,15 @@ def test_a_job_is_known_by_its_program_and_ranks(tmp_path, monkeypatch):
     assert (here.launch, here.program) == ("", "solver")
     # Another build elsewhere, and other hosts, are the same job; another cluster is not.
     assert memory.job_of([str(tmp_path / "solver")]) == here
+    # What an option is given may be the name of a program, too.
+    for options in (
+        ["mpirun.mpich", "-genv", "PINNED", "true", "-n", "2"],
+        ["mpirun.openmpi", "--map-by", "sort", "-H", "test", "-np", "2"],
+        ["mpirun.openmpi", "--mca", "btl", "tee", "--oversubscribe", "-np", "2"],
+        ["srun", "-w", "test", "-n", "2"],
+    ):
+        job = memory.job_of([*options, "sh", "x"])
+        assert (job.program, job.launch) == ("sh x", f"{options[0]} -n 2")
     hosts = [
         memory.job_of(["srun", "-n4", "-w", host, "sh", "x"]).launch
         for host in ("a", "b")
@@ -117,6 +163,35 @@ def test_what_an_older_release_has_learned_is_forgotten(capsys):
     assert len(memory.practices()) == 1 and capsys.readouterr().err == ""
 
 
+def test_a_run_that_ended_while_it_made_the_database_is_no_harm(monkeypatch, capsys):
+    connect = sqlite3.connect
+
+    class Dies(sqlite3.Connection):
+        def execute(self, sql, *values):
+            if sql.startswith("PRAGMA user_version ="):
+                raise KeyboardInterrupt
+            return super().execute(sql, *values)
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, factory=Dies, **k))
+    with pytest.raises(KeyboardInterrupt):
+        memory.keep(JOB, [rank(**{"1M_2M": learned()})])
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    memory.keep(JOB, [rank(**{"1M_2M": learned()})])
+    assert len(memory.practices()) == 1 and capsys.readouterr().err == ""
+
+
+def test_names_that_are_no_text_are_kept_as_text(tmp_path):
+    built()
+    job = memory.job_of(["./solver\udcff"])
+    memory.keep(job, [rank(**{"1M_2M": learned()})])
+    assert memory.rows(job) == "ialltoall:1M-2M:nodes=2:host"
+    assert memory.forget("./solver\udcff") == 1
+    sent = tmp_path / "x.json"
+    practice = {name: 1 if name in memory.NUMBERS else "host\ud800" for name in memory.COLUMNS}
+    sent.write_text(json.dumps({"format": memory.FORMAT, "practices": [practice | {"path": "host"}]}))
+    assert_one_line_error(offpath("policy", "import", str(sent)), str(sent))
+
+
 def test_practices_go_from_one_to_another_and_to_a_site(tmp_path, monkeypatch, capsys):
     built()
     memory.keep(JOB, [rank(**{"1M_2M": learned("host"), "2M_4M": learned("host")})])
@@ -150,9 +225,12 @@ HUGE = json.dumps({"format": memory.FORMAT, "practices": [
 ]})  # fmt: skip
 
 
+LOW = HUGE.replace(str(1 << 63), str(-(1 << 63) - 1))
+
+
 @pytest.mark.parametrize(
     "content",
-    ("", "[]", '{"format": 1, "practices": []}', '{"format": 2, "practices": [{}]}', HUGE),
+    ("", "[]", '{"format": 1, "practices": []}', '{"format": 2, "practices": [{}]}', HUGE, LOW),
 )
 def test_what_holds_no_practices_is_one_line(tmp_path, content):
     file = tmp_path / "x.json"
@@ -230,6 +308,10 @@ def test_run_hands_it_to_the_ranks(tmp_path):
     ).stdout.strip()
     assert said == "on/iallreduce:host/ibcast:0-inf:host,ialltoall:1M-2M:nodes=2:host"
     assert offpath("run", "--quiet", "--", *command).stdout.strip() == "//"
+    said = offpath(
+        "run", "--quiet", "--", *command, env={"OFFPATH_POLICY": "auto,ibcast:host"}
+    ).stdout.strip()
+    assert said == "on/ibcast:host/ialltoall:1M-2M:nodes=2:host"
 
 
 @pytest.mark.parametrize(

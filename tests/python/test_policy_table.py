@@ -47,6 +47,12 @@ def test_a_bad_row_is_named_with_its_file(file):
         policy_table.for_ranks(None, str(file))
 
 
+def test_a_damaged_file_is_named(file):
+    file.write_bytes(b"ialltoall:dpu\nibcast:host\0\0")
+    with pytest.raises(UserError, match="policy: policy row 'ibcast:host"):
+        policy_table.for_ranks(None, str(file))
+
+
 def test_the_file_goes_in_front_of_the_policy(file):
     tuned = "ialltoall:0-inf:nodes=2:host,ialltoall:1M-inf:nodes=2:dpu"
     assert policy_table.for_ranks(None, str(file)) == tuned

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -33,7 +33,14 @@ SITE_FILE = Path("/etc/offpath/practices.json")
 ANY = "*"  # a practice of any program, or launch
 COLUMNS = ("machine", "program", "launch", "range", "path", "host_ns", "dpu_ns", "turns", "seen")
 NUMBERS = ("host_ns", "dpu_ns", "turns")
+MOST_BYTES = 12 << 10  # of rows: the ranks take 16 KiB, with those of the machine's file
+NODES = re.compile(r":nodes=(\d+)$")
 RANKS_OPTION = re.compile(r"(?:-n|-np|--np|--n|--ntasks)(?:=?(\d+))?")
+# Options of launchers whose values may be names of programs as well (node, true, test), with how many they take.
+VALUES = {"mca": 2, "gmca": 2, "genv": 2, "env": 2} | dict.fromkeys(
+    ("x", "map-by", "rank-by", "bind-to", "H", "host", "hosts", "w", "nodelist", "J", "job-name", "p", "partition", "A",
+     "account", "C", "constraint"), 1
+)  # fmt: skip
 INTERPRETER = re.compile(r"(?:python|perl|ruby|julia|R|Rscript|bash|sh)[\d.]*")
 
 Answer = TypeVar("Answer")
@@ -56,11 +63,15 @@ def job_of(command: Sequence[str]) -> Job:
     """The job that `command` starts, as typed."""
     first = 0
     if mpis.launcher_kind(command[0]):
-        found = (i for i, word in enumerate(command) if i > 0 and _is_program(word))
-        first = next(found, 0)
+        first = _first_program(command)
     cluster = os.environ.get("SLURM_CLUSTER_NAME", "")
     machine = ", ".join(filter(None, (local.processor(), f"{len(local.available_cores())} cores", cluster)))
-    return Job(machine, program_name(command[first:]), _launch(command[:first]))
+    return Job(_text(machine), _text(program_name(command[first:])), _text(_launch(command[:first])))
+
+
+def _text(word: str) -> str:
+    """What a database takes: names of files may be no text."""
+    return os.fsencode(word).decode(errors="replace")
 
 
 def program_name(command: Sequence[str]) -> str:
@@ -86,20 +97,37 @@ def rows(job: Job) -> str | None:
 
     What the user's own runs have learned comes before what a site says, and what is of this job alone before what is
     of any."""
-    known: dict[str, str] = {}
+    known: dict[str, dict] = {}
     for practices in (_site(), _use(lambda database: _found(database, f"WHERE {_FRESH}"), [])):
         of_job = [each for each in practices if _is_of(each, job)]
         for each in sorted(of_job, key=lambda each: (each["program"] != ANY, each["launch"] != ANY)):
-            known[each["range"]] = each["path"]
+            known[each["range"]] = each
     if not known:
         return None
-    text = ",".join(f"{what}:{path}" for what, path in sorted(known.items()))
+    text = ",".join(sorted(_as_many_as_fit(known.values()), key=_place))
     try:
         policy_table.parse([("memory", text)])
     except UserError as error:
         console.note(f"what earlier runs have learned is left out ({error}). Clear it with: offpath policy forget")
         return None
     return text
+
+
+def _as_many_as_fit(practices: Iterable[dict]) -> Iterator[str]:
+    """Rows of those; where they are too many, of those that were seen most."""
+    bytes_left = MOST_BYTES
+    for each in sorted(practices, key=lambda each: -each["turns"]):
+        row = f"{each['range']}:{each['path']}"
+        bytes_left -= len(row) + 1
+        if bytes_left < 0:
+            return
+        yield row
+
+
+def _place(row: str) -> tuple[int, str]:
+    """Rows hold for so many nodes and more, and later ones win."""
+    nodes = NODES.search(row.rpartition(":")[0])
+    return (int(nodes[1]) if nodes else 1, row)
 
 
 def _is_of(practice: dict, job: Job) -> bool:
@@ -122,7 +150,9 @@ def read_file(file: Path) -> list[dict]:
         said = json.loads(file.read_text())
         practices = [{column: each[column] for column in COLUMNS} for each in said["practices"]]
         types = all(type(each[name]) is (int if name in NUMBERS else str) for each in practices for name in COLUMNS)
-        types = types and all(each[name] < 1 << 63 for each in practices for name in NUMBERS)  # what SQLite has
+        # What SQLite takes: numbers, and text.
+        types = types and all(0 <= each[name] < 1 << 63 for each in practices for name in NUMBERS)
+        json.dumps(practices, ensure_ascii=False).encode()
         whole = said["format"] == FORMAT and types and all(each["path"] in ("host", "dpu") for each in practices)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{file} holds no practices ({error}). Write one with: offpath policy export FILE") from None
@@ -210,7 +240,7 @@ def forget(program: str | None) -> int:
     with _opened() as database:
         if database is None:
             return 0
-        names = (program, Path(program).name)
+        names = (_text(program), _text(Path(program).name))
         return database.execute("DELETE FROM practice WHERE program IN (?, ?)", names).rowcount
 
 
@@ -233,19 +263,8 @@ def _opened(create: bool = False) -> Iterator[sqlite3.Connection | None]:
     try:
         where.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(sqlite3.connect(where, timeout=BUSY_TIMEOUT_S)) as database, database:
-            version = database.execute("PRAGMA user_version").fetchone()[0]
-            if version == 1:  # by host name, path and size
-                database.execute("DROP TABLE practice")
-                version = 0
-            if version == 0 and database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-                database.execute(
-                    "CREATE TABLE IF NOT EXISTS practice (machine TEXT, program TEXT, launch TEXT, range TEXT, "
-                    "path TEXT, host_ns INTEGER, dpu_ns INTEGER, turns INTEGER, seen TEXT, "
-                    "PRIMARY KEY (machine, program, launch, range))"
-                )
-                database.execute(f"PRAGMA user_version = {FORMAT}")
-            elif version != FORMAT:
-                raise sqlite3.DatabaseError(f"its format is {version}, not {FORMAT}")
+            if _version(database) != FORMAT:
+                _make(database)
             yield database
     except (sqlite3.Error, OSError) as error:
         raise UserError(
@@ -253,6 +272,36 @@ def _opened(create: bool = False) -> Iterator[sqlite3.Connection | None]:
         ) from None
 
 
-def _is_program(word: str) -> bool:
-    """Looks like what a launcher starts, not like the value of an option of it."""
-    return not word.startswith("-") and shutil.which(word) is not None and not word.isdigit()
+def _version(database: sqlite3.Connection) -> int:
+    return database.execute("PRAGMA user_version").fetchone()[0]
+
+
+def _make(database: sqlite3.Connection) -> None:
+    """As a whole or not at all, and once: several runs may come here."""
+    database.execute("BEGIN IMMEDIATE")
+    version = _version(database)
+    if version == FORMAT:
+        return
+    if version == 1:  # by host name, path and size
+        database.execute("DROP TABLE practice")
+    elif version != 0 or database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] != 0:
+        raise sqlite3.DatabaseError(f"its format is {version}, not {FORMAT}")
+    database.execute(
+        "CREATE TABLE practice (machine TEXT, program TEXT, launch TEXT, range TEXT, "
+        "path TEXT, host_ns INTEGER, dpu_ns INTEGER, turns INTEGER, seen TEXT, "
+        "PRIMARY KEY (machine, program, launch, range))"
+    )
+    database.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _first_program(command: Sequence[str]) -> int:
+    """Where what a launcher starts is named; 0: nothing looks like it."""
+    values = 0
+    for at, word in enumerate(command[1:], 1):
+        if values > 0:
+            values -= 1
+        elif word.startswith("-"):
+            values = VALUES.get(word.lstrip("-"), 0)
+        elif shutil.which(word) is not None and not word.isdigit():
+            return at
+    return 0

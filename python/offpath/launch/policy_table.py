@@ -41,7 +41,8 @@ class Table:
 
 def parse(texts: Sequence[tuple[str, str]] = ()) -> Table:
     """The measured rows and those of each (source, text). Raises UserError that names the source of a bad text."""
-    command = [str(built(paths().policy_program)), *(text for _, text in texts)]
+    given = (text.replace("\0", "\N{REPLACEMENT CHARACTER}") for _, text in texts)  # of a damaged file
+    command = [str(built(paths().policy_program)), *given]
     result = subprocess.run(command, capture_output=True, text=True, errors="replace")
     answer = json.loads(result.stdout)
     sources = [MEASURED, *(source for source, _ in texts)]

@@ -100,7 +100,8 @@ class Rows:
 
 
 def _rows(command: list[str], offload: Offload, first: bool) -> Rows:
-    automatic, policy = policy_table.split_automatic(offload.policy)
+    given = os.environ.get("OFFPATH_POLICY") if offload.policy is None else offload.policy
+    automatic, policy = policy_table.split_automatic(given)
     adapt = "on" if automatic else os.environ.get("OFFPATH_MPI_ADAPT")
     file = offload.policy_file or _policy_of_cluster(command)
     if not first or offload.off or adapt not in ("on", "freeze"):
