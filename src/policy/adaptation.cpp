@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t kRoundNs = 20'000'000;        // a round of short periods lasts so long: an agreement costs 0.1 ms
 constexpr uint64_t kExploreBlockNs = 1'000'000;  // the same for a block of one that explores
+constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kMaxBlock = 8192;
 constexpr uint64_t kExploreBlocks = 3;
 constexpr uint64_t kBlockTurns = 2;            // at least, where they are affordable: single turns differ most
@@ -18,7 +19,8 @@ constexpr uint64_t kMostArrival = 8;           // short calls are faster than an
 constexpr uint64_t kMostAhead = 32;            // who runs ahead further is left alone
 constexpr uint64_t kRoutineDivisor = 6;        // of the budget, where no change was seen
 constexpr uint64_t kFirstGuessNs = 1'000'000;  // beside half a period: what an unknown path may cost more, a turn
-constexpr uint64_t kMostPatience = 4;          // the budget is the bound; this one is against noise
+constexpr uint64_t kSilentTurns = 64;  // and a second: who claims and does not call for so long may never do so again
+constexpr uint64_t kMostPatience = 4;  // the budget is the bound; this one is against noise
 
 // More than noise, as for `offpath tune`; and what a change of the program looks like.
 constexpr double kGuard = 1.03;
@@ -83,6 +85,7 @@ uint64_t Adaptation::affordable_block(const Testimony& said) const {
 
 Adaptation::Turn Adaptation::post(uint64_t now_ns, uint64_t completions) {
   measure(now_ns);
+  if (claimed_) renew_claim(now_ns);
   open_turns_ = completions == completions_ ? open_turns_ + 1 : 1;
   completions_ = completions;
   own_ahead_ = std::max(own_ahead_, open_turns_);
@@ -105,6 +108,11 @@ void Adaptation::measure(uint64_t now_ns) {
   if (index < blocks_) took_ns_[index] += period_ns;
 }
 
+void Adaptation::renew_claim(uint64_t now_ns) {
+  const uint64_t until_ns = now_ns + kSilentTurns * at_home_.ns + kSecondNs;
+  ledger_.claimed_until_ns = std::max(ledger_.claimed_until_ns.load(), until_ns);
+}
+
 Testimony Adaptation::testify(uint64_t now_ns) {
   auto* const middle = took_ns_.begin() + blocks_ / 2;
   std::nth_element(took_ns_.begin(), middle, took_ns_.begin() + blocks_);
@@ -117,10 +125,11 @@ Testimony Adaptation::testify(uint64_t now_ns) {
   own.arrival = own_arrival_;
   answered_ = false;
   if (exploring_) return own;
-  own.rivals = ledger_.claims.load();
-  if (wants_to_explore() && affordable_block(own) > 0) {
+  own.rivals = now_ns < ledger_.claimed_until_ns.load() ? ledger_.claims.load() : 0;
+  if (own.rivals == 0 && wants_to_explore() && affordable_block(own) > 0) {
     ledger_.claims.fetch_add(1);
     claimed_ = true;
+    renew_claim(now_ns);
   }
   return own;
 }

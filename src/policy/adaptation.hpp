@@ -32,7 +32,7 @@ struct Testimony {
   uint64_t youth_ns = 0;    // UINT64_MAX - the time that it has run
   uint64_t ahead = 0;       // most turns that it has posted without completing any
   uint64_t arrival = 0;     // most turns that it has posted before an agreement was there
-  uint64_t rivals = 0;      // other keys of this process that explore or ask for it
+  uint64_t rivals = 0;      // other keys of this process that explore or ask for it, and are still called
   uint64_t wish = 0;        // of the front end, which says what it means
   uint64_t broken = 0;      // 1: the team has lost a service
 
@@ -47,6 +47,7 @@ struct Ledger {
   std::atomic<uint64_t> spent_ns{0};
   std::atomic<uint64_t> routine_ns{0};  // part of it
   std::atomic<uint64_t> claims{0};
+  std::atomic<uint64_t> claimed_until_ns{0};  // unless it is said again: about, as threads may do so at once
 };
 
 class Adaptation {
@@ -103,6 +104,8 @@ class Adaptation {
   // Turns per block of a round that explores, as many as are wanted and affordable; 0: not even the fewest are.
   uint64_t affordable_block(const Testimony& said) const;
   void measure(uint64_t now_ns);
+  // A key that its program calls no more holds its claim for ever, and no other one shall wait for it.
+  void renew_claim(uint64_t now_ns);
   void observe(uint64_t period_ns);
   void judge(uint64_t period_ns);
   void begin_round(uint64_t explore_block);

@@ -172,12 +172,33 @@ TEST(Adaptation, BeginsToExploreOnlyWhenItFits) {
 TEST(Adaptation, OneKeyOfAProcessExploresAtATime) {
   Ranks ranks(2, 6, 0.0);
   ranks.ledger(1).claims = 1;
+  ranks.ledger(1).claimed_until_ns = UINT64_MAX;
   ranks.turns(3000, {10 * kMs, 6 * kMs});
   EXPECT_EQ(ranks.first().explored_turns(), 0u);
   ranks.ledger(1).claims = 0;
   ranks.turns(100, {10 * kMs, 6 * kMs});
   EXPECT_EQ(ranks.first().home(), Path::dpu);
   EXPECT_EQ(ranks.ledger(0).claims, 0u);
+}
+
+// A program may leave a phase, and its keys, in the middle of an exploration.
+TEST(Adaptation, AKeyThatIsNotCalledAnyMoreStandsInNobodysWay) {
+  Ledger ledger;
+  uint64_t now_ns = 1000 * kMs;
+  ledger.begin_ns = now_ns;
+  const auto turn = [&](Adaptation& key, Testimony& said) {
+    if (key.due()) {
+      key.answered();
+      key.agree(said);
+    }
+    if (key.post(now_ns += 10 * kMs, key.turns()).ends_round) said = key.testify(now_ns);
+  };
+  Adaptation left(Path::host, Why::policy, ledger), next(Path::host, Why::policy, ledger);
+  Testimony of_left, of_next;
+  while (left.explored_turns() == 0) turn(left, of_left);
+  EXPECT_EQ(ledger.claims, 1u);
+  for (int i = 0; i < 5000; ++i) turn(next, of_next);
+  EXPECT_GT(next.explored_turns(), 0u);
 }
 
 TEST(Adaptation, SpentElsewhereCountsHere) {
