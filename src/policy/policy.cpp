@@ -57,14 +57,18 @@ Choice Table::choose(Collective collective, uint64_t bytes, uint32_t nodes) cons
   return {};
 }
 
-bool Table::offloads(Collective collective, uint32_t nodes) const {
+template <typename Wanted>
+bool Table::answers(Collective collective, uint32_t nodes, Wanted wanted) const {
   // A later host row may hide a dpu row; asking at the ends of every row is exact, as answers change only there.
   for (const Row& row : by_collective_[static_cast<size_t>(collective)]) {
-    if (choose(collective, row.from_bytes, nodes).path == Path::dpu) return true;
-    if (row.to_bytes == kUnlimitedBytes) continue;
-    if (choose(collective, row.to_bytes, nodes).path == Path::dpu) return true;
+    if (wanted(choose(collective, row.from_bytes, nodes))) return true;
+    if (row.to_bytes != kUnlimitedBytes && wanted(choose(collective, row.to_bytes, nodes))) return true;
   }
   return false;
+}
+
+bool Table::offloads(Collective collective, uint32_t nodes) const {
+  return answers(collective, nodes, [](const Choice& choice) { return choice.path == Path::dpu; });
 }
 
 bool Table::offloads(uint32_t nodes) const {
@@ -75,10 +79,12 @@ bool Table::offloads(uint32_t nodes) const {
 }
 
 bool Table::is_measured(uint32_t nodes) const {
-  for (const Row& row : rows_) {
-    if (row.origin != Origin::measured || !has_size(row.collective)) continue;
-    const Choice choice = choose(row.collective, row.from_bytes, nodes);
-    if (choice.path == Path::dpu && choice.origin == Origin::measured) return true;
+  const auto measured = [](const Choice& choice) {
+    return choice.path == Path::dpu && choice.origin == Origin::measured;
+  };
+  for (size_t i = 0; i < kCollectivesCount; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    if (has_size(collective) && answers(collective, nodes, measured)) return true;
   }
   return false;
 }

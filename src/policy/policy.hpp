@@ -97,6 +97,9 @@ class Table {
 
  private:
   void append(const Row& row);
+  // Whether it is so for any size.
+  template <typename Wanted>
+  bool answers(Collective collective, uint32_t nodes, Wanted wanted) const;
 
   std::vector<Row> rows_;
   std::array<std::vector<Row>, kCollectivesCount> by_collective_;  // the same: choose() is asked for every block

@@ -161,6 +161,9 @@ TEST(Policy, NothingIsMeasuredToGainOnSharedCoresBesideAFastNetwork) {
   Table forced = Table::measured();
   ASSERT_TRUE(forced.apply("*:dpu,send:host").ok());
   EXPECT_FALSE(forced.is_measured(2));
+  Table above = Table::measured();
+  ASSERT_TRUE(above.apply("*:0-1M:host").ok());
+  EXPECT_TRUE(above.is_measured(2)) << "behind what hides the beginning of its rows";
 }
 
 TEST(Policy, EmptyTableIsHost) {
