@@ -94,8 +94,9 @@ bool Side::add(const Stated& stated, int index, uint32_t peer, uint32_t tag, Emp
   uint64_t bytes = 0;
   if (__builtin_mul_overflow(elements, type.size_bytes, &bytes)) return false;
   if (bytes == 0 && empty == Empty::leave_out) return true;
-  if (bytes > 0 && stated.buffer == nullptr && type.predefined) return false;
   const uintptr_t address = address_of(stated, index, type.extent_bytes);
+  // No buffer: MPI_BOTTOM looks the same, but what is displaced from there lies somewhere.
+  if (bytes > 0 && address == 0 && type.predefined) return false;
   const bool staged = type.form == Form::packed && !as_run(type, address, elements);
   push({peer, tag, static_cast<uint32_t>(type_index), staged, Share::service, address, elements, bytes});
   return true;

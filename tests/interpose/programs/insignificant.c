@@ -95,6 +95,22 @@ static void of_all(void) {
   end("iexscan", rank == 0 || are_sums(recv, COUNT, rank - 1));
 }
 
+/* Displacements may be addresses, at one rank only. */
+static void from_addresses(void) {
+  const int here = rank == root, before = (rank + size - 1) % size, after = (rank + 1) % size, one = 1, count = COUNT;
+  const MPI_Datatype type = MPI_INT;
+  MPI_Aint from = 0, to = 0;
+  MPI_Comm ring;
+  MPI_Dist_graph_create_adjacent(comm, 1, &before, &one, 1, &after, &one, MPI_INFO_NULL, 0, &ring);
+  begin();
+  if (here) MPI_Get_address(send, &from), MPI_Get_address(recv, &to);
+  MPI_Ineighbor_alltoallw(here ? MPI_BOTTOM : send, &count, &from, &type, here ? MPI_BOTTOM : recv, &count, &to, &type,
+                          ring, &request);
+  WAIT;
+  end("ineighbor_alltoallw", part_is(recv, before, 0));
+  MPI_Comm_free(&ring);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(comm, &rank);
@@ -104,6 +120,7 @@ int main(int argc, char** argv) {
     rooted();
     in_place();
     of_all();
+    from_addresses();
   }
   return finish();
 }
