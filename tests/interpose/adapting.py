@@ -122,6 +122,15 @@ def adapt_bad(s):
         check(other.status == 0 and len(other.warnings()) == 1 and value in other.err, str(other))
 
 
+def adapt_long(s):
+    """Without what is remembered the run begins as the first one did."""
+    stats = f"{s.folder}/stats.json"
+    other = s.offloaded("adapting", "steady", "20", ranks=2, OFFPATH_STATS_FILE=stats, OFFPATH_MPI_ADAPT="freeze",
+                        OFFPATH_POLICY="ialltoall:dpu", OFFPATH_MPI_MEMORY=",".join(["ialltoall:1M-2M:host"] * 1000))
+    check(other.status == 0 and len(other.warnings()) == 1 and "MEMORY is left out" in other.err, str(other))
+    check(all(line["offloaded_count"] == 20 for line in statistics(stats)), str(statistics(stats)))
+
+
 def adapt_lost(s):
     # Words and agreements do not meet, and all stay together.
     for operation in (6, 9, 12, 17):  # the first agreement is open from the 10th to the 18th call
@@ -132,4 +141,4 @@ def adapt_lost(s):
 
 
 CASES = (adapt_slow, adapt_modes, adapt_preferences, adapt_freed, adapt_orders, adapt_threads, adapt_ahead, adapt_burst,
-         adapt_held, adapt_typed, adapt_unmoved, adapt_named, adapt_bad, adapt_lost)
+         adapt_held, adapt_typed, adapt_unmoved, adapt_named, adapt_bad, adapt_long, adapt_lost)

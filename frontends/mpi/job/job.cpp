@@ -66,7 +66,9 @@ void Job::fill_opening(Opening* opening) const {
   const base::Status status = table.apply(settings_.policy);
   std::string problem = status.ok() ? "" : status.text();
   // Without the memory the run begins as the first one did.
-  const base::Status memory = table.apply(settings_.memory, policy::Origin::remembered);
+  base::Status memory = table.apply(settings_.memory, policy::Origin::remembered);
+  if (settings_.memory.size() >= kMaxPolicyText)
+    memory = base::Status::error(OFFPATH_ERR_ARGUMENT, "it is too long. Clear it with: offpath policy forget");
   if (!memory.ok()) say(settings_, LogLevel::warn, "OFFPATH_MPI_MEMORY is left out: %s", memory.text());
   opening->adapts = settings_.adapt == "on" ? 1 : 0;
   if (opening->adapts == 0 && !settings_.adapt.empty() && settings_.adapt != "off" && settings_.adapt != "freeze") {
@@ -79,9 +81,7 @@ void Job::fill_opening(Opening* opening) const {
   opening->blocking = blocking.ok() ? blocking.value() : 0;
   if (!blocking.ok()) problem = blocking.status().text();
   if (settings_.policy.size() >= kMaxPolicyText) problem = "OFFPATH_POLICY is too long. Shorten it";
-  if (std::max(settings_.memory.size(), settings_.comm_policy.size()) >= kMaxPolicyText) {
-    problem = "OFFPATH_MPI_MEMORY or OFFPATH_MPI_COMM_POLICY is too long. Shorten it";
-  }
+  if (settings_.comm_policy.size() >= kMaxPolicyText) problem = "OFFPATH_MPI_COMM_POLICY is too long. Shorten it";
   const bool remembers = memory.ok() && settings_.adapt != "off" && !settings_.adapt.empty() && problem.empty();
   snprintf(opening->memory, sizeof(opening->memory), "%s", remembers ? settings_.memory.c_str() : "");
   snprintf(opening->comm_policy, sizeof(opening->comm_policy), "%s",
