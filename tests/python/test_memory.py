@@ -264,6 +264,18 @@ def test_a_damaged_or_foreign_database_is_one_line(content, capsys):
     assert len(memory.practices()) == 1
 
 
+def test_damaged_entries_are_left_out():
+    built()
+    memory.keep(JOB, [rank(**{"1M_2M": learned(), "2M_4M": learned()})])
+    for damage in ("turns = NULL", "range = NULL", "host_ns = 'x'", "path = X'FF'"):
+        with sqlite3.connect(memory.file()) as database:
+            database.execute(f"UPDATE practice SET {damage} WHERE range LIKE '%:1M-2M:%'")
+        database.close()
+        assert memory.rows(JOB) == "ialltoall:2M-4M:nodes=2:host"
+        assert offpath("policy", "list").returncode == 0
+        memory.keep(JOB, [rank(**{"1M_2M": learned()})])
+
+
 def test_rows_that_the_ranks_would_refuse_are_left_out(capsys):
     built()
     memory.keep(JOB, [{"learned": {"ialltoall:x": learned()}}])

@@ -149,16 +149,19 @@ def read_file(file: Path) -> list[dict]:
     try:
         said = json.loads(file.read_text())
         practices = [{column: each[column] for column in COLUMNS} for each in said["practices"]]
-        types = all(type(each[name]) is (int if name in NUMBERS else str) for each in practices for name in COLUMNS)
-        # What SQLite takes: numbers, and text.
-        types = types and all(0 <= each[name] < 1 << 63 for each in practices for name in NUMBERS)
-        json.dumps(practices, ensure_ascii=False).encode()
-        whole = said["format"] == FORMAT and types and all(each["path"] in ("host", "dpu") for each in practices)
+        json.dumps(practices, ensure_ascii=False).encode()  # SQLite takes nothing but text
+        whole = said["format"] == FORMAT and all(map(_is_practice, practices))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{file} holds no practices ({error}). Write one with: offpath policy export FILE") from None
     if not whole:
         raise UserError(f"{file} holds no practices of format {FORMAT}. Write one with: offpath policy export FILE")
     return practices
+
+
+def _is_practice(each: dict) -> bool:
+    """Whether it is whole, and of what SQLite takes."""
+    whole = all(type(each[name]) is (int if name in NUMBERS else str) for name in COLUMNS)
+    return whole and all(0 <= each[name] < 1 << 63 for name in NUMBERS) and each["path"] in ("host", "dpu")
 
 
 def write_file(file: Path) -> int:
@@ -225,7 +228,9 @@ def practices() -> list[dict]:
 
 
 def _found(database: sqlite3.Connection, which: str) -> list[dict]:
-    return [dict(zip(COLUMNS, row)) for row in database.execute(f"SELECT {', '.join(COLUMNS)} FROM practice {which}")]
+    """But for damaged ones."""
+    rows = database.execute(f"SELECT {', '.join(COLUMNS)} FROM practice {which}")
+    return [each for row in rows if _is_practice(each := dict(zip(COLUMNS, row)))]
 
 
 def forget(program: str | None) -> int:
