@@ -380,6 +380,11 @@ def test_where_little_can_be_gained_nothing_is_said_of_it(runs):
             "To find out from which size on collectives pay on this machine: offpath tune.",
         ),
         (
+            [line(node=f"n{i}", native_count=200, native_bytes_most=1 << 20) for i in range(2)],
+            "2 ranks on 2 nodes (MPICH): 400 collectives, 0 offloaded, 400 native (400 by policy of up to 1.0 MiB). "
+            "To find out from which size on collectives pay on these nodes: offpath tune --launch.",
+        ),
+        (
             [line(node=f"n{i}", seen={"messages_count": 12, "long_messages_count": 12}) for i in range(2)],
             "2 ranks on 2 nodes (MPICH): 24 messages, 0 offloaded, 24 native (24 of 512 KiB or more).",
         ),

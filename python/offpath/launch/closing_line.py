@@ -235,7 +235,9 @@ def _hint(ranks: Sequence[dict]) -> str:
         return _gain(ranks)
     longest = _longest_native(ranks)
     if longest >= LEAST_WORTH_TUNING:
-        return "To find out from which size on collectives pay on this machine: offpath tune"
+        several = len({rank.get("node") for rank in ranks}) > 1
+        where = "these nodes: offpath tune --launch" if several else "this machine: offpath tune"
+        return f"To find out from which size on collectives pay on {where}"
     if longest:
         return "Collectives this short gained only over links with 1 ms of latency. Elsewhere leave them to the MPI"
     return ""
