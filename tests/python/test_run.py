@@ -496,16 +496,28 @@ LISTED = "LD_PRELOAD,OFFPATH_POLICY"
         (["-n", "2", "./a", "--export=NONE"], ["-n", "2", "./a", "--export=NONE"]),
         (["--quiet", "./a", "--export=NONE"], ["--quiet", "./a", "--export=NONE"]),
         (["--", "./a", "--export=NONE"], ["--", "./a", "--export=NONE"]),
+        # Values that an option may have, but only in its own word.
+        (["-K1", "--export=NONE", "./a"], ["-K1", f"--export={LISTED}", "./a"]),
+        (["-Kn2", "-I10", "--export=NONE", "./a"], ["-Kn2", "-I10", f"--export={LISTED}", "./a"]),
+        (["--nice", "--export=NONE", "./a"], ["--nice", f"--export={LISTED}", "./a"]),
+        (["--bcast", "--export=NONE", "./a"], ["--bcast", f"--export={LISTED}", "./a"]),
+        (["--bcast", "./a", "--export=NONE"], ["--bcast", "./a", "--export=NONE"]),
+        (["--export=", "./a"], [f"--export={LISTED}", "./a"]),
+        # Several programs in one step.
+        (["./a", ":", "-n2", "--export=NONE", "./b"], ["./a", ":", "-n2", f"--export={LISTED}", "./b"]),
+        (["--export=NONE", "./a", ":", "--export=X", "./b"],
+         [f"--export={LISTED}", "./a", ":", f"--export=X,{LISTED}", "./b"]),
     ],
-)
+)  # fmt: skip
 def test_srun_hands_our_variables_on_whatever_it_is_told(given, expected):
     assert injection.with_variables(["srun", *given], NAMES)[0] == ["srun", *expected]
 
 
+@pytest.mark.parametrize("variable", ("SLURM_EXPORT_ENV", "SRUN_EXPORT_ENV"))
 @pytest.mark.parametrize("given, expected", [("NONE", LISTED), ("HOME", f"HOME,{LISTED}"), ("ALL", "ALL")])
-def test_a_script_that_hands_nothing_on_still_hands_our_variables_on(given, expected, monkeypatch):
-    monkeypatch.setenv("SLURM_EXPORT_ENV", given)
-    assert injection.with_variables(["srun", "./a"], NAMES)[1] == NAMES | {"SLURM_EXPORT_ENV": expected}
+def test_a_script_that_hands_nothing_on_still_hands_our_variables_on(variable, given, expected, monkeypatch):
+    monkeypatch.setenv(variable, given)
+    assert injection.with_variables(["srun", "./a"], NAMES)[1] == NAMES | {variable: expected}
 
 
 @pytest.mark.parametrize("launcher", ["mpirun.openmpi", "mpirun.mpich", "srun"])
