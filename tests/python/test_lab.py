@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, eventually, offpath, requires_root
 from offpath.base.errors import UserError
-from offpath.lab import Lab, inventory, network, quota
+from offpath.lab import Lab, inventory, network, quota, state
+from offpath.lab import plan as planning
 from offpath.lab.plan import STATE_ROOT, Loss, parse_latency, parse_rate
 
 pytestmark = requires_root
@@ -162,6 +163,42 @@ with Lab(nodes=1, name={lab_name!r}): os.kill(os.getpid(), signal.SIGKILL)
     assert inventory.exists(lab_name)
     with Lab(nodes=1):
         assert_nothing_left(lab_name)
+
+
+@pytest.mark.alone  # another lab would remove it
+def test_lab_whose_owner_was_killed_on_the_way_up_goes_with_the_next(lab_name):
+    script = f"""
+import os, signal
+from offpath.lab import Lab
+def step(name): os.kill(os.getpid(), signal.SIGKILL)
+Lab(nodes=1, name={lab_name!r}).up(owned=True, progress=step)
+"""
+    assert subprocess.run([sys.executable, "-c", script]).returncode == -signal.SIGKILL
+    assert inventory.exists(lab_name)
+    with Lab(nodes=1):
+        assert_nothing_left(lab_name)
+
+
+def test_the_last_lab_may_go_while_another_takes_its_name(lab_name, tmp_path, monkeypatch):
+    """And the folder of all labs with it."""
+    root, mkdir, times = tmp_path / "labs", Path.mkdir, []
+    for module in (planning, state):
+        monkeypatch.setattr(module, "STATE_ROOT", root)
+
+    def gone_at_first(path, *given, **named):
+        mkdir(path, *given, **named)
+        if path == root and not times:
+            times.append(path.rmdir())
+
+    monkeypatch.setattr(Path, "mkdir", gone_at_first)
+    state.claim(Lab(name=lab_name).plan)
+    assert times and (root / lab_name).is_dir()
+
+
+@pytest.mark.parametrize("name", ("", "../there", "No"))
+@pytest.mark.parametrize("command, program", (("run", "true"), ("exec", "head")))
+def test_a_name_that_no_lab_can_have(command, program, name):
+    assert_one_line_error(offpath("lab", command, "--name", name, program), "cannot name a lab")
 
 
 def test_down_ends_what_still_runs(lab_name):

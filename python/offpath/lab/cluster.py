@@ -91,7 +91,7 @@ class Lab:
         state.remove_abandoned()
         state.claim(self.plan)
         try:
-            state.prepare(self.plan)
+            state.prepare(self.plan, os.getpid() if owned else None)
             network.build(self.plan, progress)
             quota.apply(self.plan)
             if self.plan.machines:
@@ -103,7 +103,7 @@ class Lab:
             if self.plan.dpu_arch:
                 progress("device services")
                 dpus.start(self.plan, self.inside)
-            state.save(self.plan, os.getpid() if owned else None)
+            state.save(self.plan)
         except BaseException:
             self.down()
             raise

@@ -154,7 +154,6 @@ def status(
         offpath lab status fast --measure
     """
     if name:
-        planning.check_name(name)
         state.load(name)
     if measure:
         state.require_root()

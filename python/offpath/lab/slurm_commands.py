@@ -9,7 +9,6 @@ from typing import Annotated, Optional
 import typer
 
 from offpath.base import commands, console, processes
-from offpath.lab import plan as planning
 from offpath.lab import slurm, state
 from offpath.lab.cluster import Lab
 from offpath.lab.run_command import DEFAULT_NAME, NameArgument
@@ -73,5 +72,4 @@ def run(
 
 def _lab(name: str) -> Lab:
     state.require_root()
-    planning.check_name(name)
     return Lab.attach(name)

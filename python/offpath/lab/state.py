@@ -14,9 +14,10 @@ from offpath.base import files, proc
 from offpath.base.errors import UserError
 from offpath.base.paths import paths, source_root
 from offpath.lab import inventory
+from offpath.lab import plan as planning
 from offpath.lab.plan import STATE_ROOT, Loss, Machines, Plan
 
-RECORD = "lab.json"
+RECORD, OWNER = "lab.json", "owner.json"
 
 
 def claim(plan: Plan) -> None:
@@ -26,15 +27,21 @@ def claim(plan: Plan) -> None:
     )
     if inventory.exists(plan.name):
         raise taken
-    STATE_ROOT.mkdir(mode=0o755, exist_ok=True)
-    try:
-        plan.state_dir.mkdir(mode=0o755)
-    except FileExistsError:
-        raise taken from None
+    while True:
+        STATE_ROOT.mkdir(mode=0o755, exist_ok=True)
+        try:
+            plan.state_dir.mkdir(mode=0o755)
+            break
+        except FileExistsError:
+            raise taken from None
+        except FileNotFoundError:  # the last lab has gone meanwhile, and that folder with it
+            continue
 
 
-def prepare(plan: Plan) -> None:
-    """The files that the scripts `enter` and `agent` read."""
+def prepare(plan: Plan, owner_pid: int | None) -> None:
+    """The files that the scripts `enter` and `agent` read. A lab with an owner does not outlive it for long."""
+    if owner_pid:
+        files.write_json(plan.state_dir / OWNER, _identity(owner_pid) or {})
     (plan.state_dir / "sys").mkdir()
     (plan.state_dir / "hosts").write_text(plan.hosts_file())
     (plan.state_dir / "shared").write_text("".join(f"{folder}\n" for folder in _shared_folders()))
@@ -67,22 +74,22 @@ def _is_private_on_nodes(folder: str) -> bool:
     return any(f"{folder}/".startswith(f"{own}/") for own in ("/tmp", os.environ.get("HOME", "/tmp")))
 
 
-def save(plan: Plan, owner_pid: int | None) -> None:
-    """Written last: a lab with a record is complete. A lab with an owner does not outlive it for long."""
-    record = dataclasses.asdict(plan) | {"owner": _identity(owner_pid) if owner_pid else None}
+def save(plan: Plan) -> None:
+    """Written last: a lab with a record is complete."""
     temporary = plan.state_dir / (RECORD + ".new")
-    files.write_json(temporary, record)
+    files.write_json(temporary, dataclasses.asdict(plan))
     temporary.rename(plan.state_dir / RECORD)
 
 
 def load(name: str) -> Plan:
     """The plan of a complete lab. Raises UserError when there is none of that name, or only a part of it."""
-    record = _record(name)
+    planning.check_name(name)
+    record = _read(name, RECORD)
     if record is None:
         if inventory.exists(name):
             raise UserError(f"Lab {name} is incomplete (its `lab up` did not finish). Run: offpath lab down {name}")
         raise UserError(f"There is no lab named {name}. Run: offpath lab up --name {name}")
-    record.pop("owner", None)
+    record.pop("owner", None)  # a lab of an older version has one here
     record["node_cores"] = _tuples(record["node_cores"])
     if machines := record.get("machines"):  # a lab of an older version has none
         record["machines"] = Machines(**machines | {"dpu_cores": _tuples(machines["dpu_cores"])})
@@ -99,16 +106,16 @@ def remove_abandoned() -> list[str]:
     """Removes labs whose owner was killed before it could do so itself."""
     removed = []
     for name in inventory.lab_names():
-        owner = (_record(name) or {}).get("owner")
+        owner = _read(name, OWNER)
         if owner and _identity(owner["pid"]) != owner:
             inventory.remove(name)
             removed.append(name)
     return removed
 
 
-def _record(name: str) -> dict | None:
+def _read(name: str, what: str) -> dict | None:
     try:
-        return json.loads((STATE_ROOT / name / RECORD).read_text())
+        return json.loads((STATE_ROOT / name / what).read_text())
     except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
         return None
 
