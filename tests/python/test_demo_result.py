@@ -9,6 +9,7 @@ from bench_support import assert_self_contained, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
 from offpath.bench import demo_report
 from offpath.pages import report
+from offpath.plan import calibrate_command, machine
 from rich.progress import Progress
 
 TINY = ["--n", "12", "--work", "1", "--seconds", "0.01", "--pairs", "1"]
@@ -49,6 +50,22 @@ def test_on_loopback_with_both_mpis(prefix, tmp_path):
         assert row in result.stdout
     # The stand-in library offloads nothing, and noise must not be sold as a gain
     assert "Nothing to claim" in result.stdout and "Nothing was offloaded" in result.stdout
+
+
+@pytest.mark.machine
+def test_what_was_measured_is_shown_where_the_disk_is_full(prefix, tmp_path):
+    (tmp_path / "result.json").symlink_to("/dev/full")
+    result = offpath("demo", *TINY, "--mpi", "mpich", "--loopback", "--out", str(tmp_path), env=prefix)
+    assert result.returncode == 1 and "disk full" in result.stderr, result.stderr
+    assert all(row in result.stdout for row in demo_report.TABLE_ROWS), result.stdout
+
+
+def test_what_was_calibrated_is_shown_where_the_disk_is_full(monkeypatch, capsys):
+    monkeypatch.setattr(calibrate_command, "built", lambda file: file)
+    monkeypatch.setattr(calibrate_command.fitting, "calibrate", lambda *given: machine.default())
+    with pytest.raises(OSError, match="No space left"):
+        calibrate_command.app(["--loopback", "--mpi", "mpich", "-o", "/dev/full"], standalone_mode=False)
+    assert "network.latency_ns" in capsys.readouterr().out
 
 
 @requires_root

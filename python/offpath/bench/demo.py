@@ -79,9 +79,9 @@ def demo_command(
     with Progress(*columns, console=console.err) as progress:
         watch = _Watch(progress, len(kinds) * 2 * pairs)
         result = _run(kinds, seconds, pairs, rate, n, work, policy, loopback, watch)
+    demo_report.show(result)
     files.write_json(out / "result.json", result)
     (out / "demo.html").write_text(demo_report.page(result))
-    demo_report.show(result)
     console.note(f"details: {out / 'result.json'}, chart: {out / 'demo.html'}")
     if not result["verified"]:
         raise UserError("The results differ with Offpath (a wrong answer is worth nothing). Please report this.", 1)

@@ -67,8 +67,8 @@ def calibrate_command(
         built(paths().preload_library)
         with comparison.place(nodes, 1, rate, loopback) as where:
             machine = fitting.calibrate(where, kind, repeats, launches)
-    files.write_json(file, machine)
     show(machine)
+    files.write_json(file, machine)
     console.note(f"written to {file}")
 
 
