@@ -36,7 +36,7 @@ void Peers::handle_absent(const TeamKey& key, const Message& message, fabric::By
 
 void Peers::keep_early(const TeamKey& key, const Message& message, fabric::Bytes payload) {
   // The oldest go first: messages for a team that never comes must not keep out those for one that will.
-  if (early_weight_ >= s_.config.parked_limit && !early_order_.empty()) {
+  while (early_weight_ >= s_.config.parked_limit && !early_order_.empty()) {
     const auto oldest = early_.find(early_order_.front());
     early_order_.pop_front();
     if (oldest != early_.end()) {

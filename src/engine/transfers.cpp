@@ -170,6 +170,7 @@ bool Imports::fetch_in_place(const WaitingAnnouncement& next) {
   const Message& message = next.message;
   const auto it = pulls_.find(message.pull_id);
   if (message.kind != Kind::data || it == pulls_.end() || message.bytes > it->second.limit) return false;
+  if (next.bytes > it->second.limit) return false;  // where nothing is wanted there may be no place
   const memory::Port& target = *it->second.target.memory;
   uint8_t* place = target.view(it->second.target.address + message.offset, next.bytes);
   if (place == nullptr) return false;

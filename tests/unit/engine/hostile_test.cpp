@@ -191,6 +191,21 @@ TEST_F(Hostile, PullsForUnknownTeamsAreKeptUpToALimit) {
   finish_well();
 }
 
+// As much as so many messages without a payload, whatever was there before.
+TEST_F(Hostile, LongRequestsForUnknownTeamsAreKeptUpToTheSameLimit) {
+  constexpr size_t kLength = 9 * sizeof(Message);  // as 10 messages
+  const auto hear = [&](Kind kind, uint8_t id, size_t payload_bytes) {
+    Message m = about(kind, 0, 0, 1, kind == Kind::pull ? wire::Channel::collectives : wire::Channel::calls);
+    m.team.bytes[1] = id, m.team.bytes[2] = 1;
+    uint8_t bytes[wire::kMaxMessageBytes];
+    honest->on_message({bytes, wire::encode(m, bytes)}, fabric::Bytes(payload).first(payload_bytes));
+  };
+  for (uint8_t i = 0; i < 100; ++i) hear(Kind::pull, i, 0);
+  EXPECT_EQ(honest->refused_count(), 0U);
+  for (uint8_t i = 100; i < 150; ++i) hear(Kind::request, i, kLength);
+  EXPECT_GE(honest->refused_count(), 100U + 50 - 11) << "parked_limit is 100";
+}
+
 TEST_F(Hostile, PullsForFarOperationsAreKeptUpToALimit) {
   for (uint64_t i = 0; i < 5000; ++i) say(about(Kind::pull, 1000000 + i, 0, 1));
   settle();

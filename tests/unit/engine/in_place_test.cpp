@@ -16,19 +16,23 @@ class InPlace : public ::testing::Test, public engine::Observer, public engine::
     engine::TeamSpec spec;
     spec.client = 1;
     spec.members = {{true, 0, {}}, {false, 0, {2}}};
-    const auto team = engine.add_team(std::move(spec)).value();
-    graph::Graph graph;
-    graph.pull(1, 0, graph::client_place(address_of(&target[kBytes])), kBytes);
-    engine.post(team, 0, std::move(graph), 0);
-    settle();
-    for (const Message& m : script.sent) {
-      if (m.kind == Kind::pull) data.pull_id = m.pull_id;
-    }
+    team = engine.add_team(std::move(spec)).value();
+    pull(0, graph::client_place(address_of(&target[kBytes])), kBytes);
     data.kind = Kind::data;
     data.bytes = kBytes;
   }
   void settle() {
     while (engine.progress()) {
+    }
+  }
+  // An operation of that number, whose block `data` is a part of from now on.
+  void pull(uint64_t number, graph::Place place, uint64_t bytes) {
+    graph::Graph graph;
+    graph.pull(1, 0, place, bytes);
+    engine.post(team, number, std::move(graph), number);
+    settle();
+    for (const Message& m : script.sent) {
+      if (m.kind == Kind::pull) data.pull_id = m.pull_id;
     }
   }
   void announce(uint64_t offset, size_t bytes) {
@@ -52,6 +56,7 @@ class InPlace : public ::testing::Test, public engine::Observer, public engine::
   Script script;
   engine::Engine engine{config(), script, *this, *this};
   std::vector<uint8_t> target = std::vector<uint8_t>(3 * kBytes, 0x22);
+  engine::TeamHandle team = 0;
   Message data;
   std::optional<offpath_status_t> outcome;
 };
@@ -87,6 +92,20 @@ TEST_F(InPlace, NothingIsFetchedToOutsideTheBlock) {
   for (size_t i = 0; i < target.size(); ++i) {
     ASSERT_EQ(target[i], i / kBytes == 1 && i % kBytes < kChunk ? 0xBB : 0x22) << i;
   }
+}
+
+// A pull of no bytes has no place.
+TEST_F(InPlace, BytesForANotificationAreRefused) {
+  pull(1, graph::Place(), 0);
+  data.bytes = 0;
+  announce(0, kChunk);
+  settle();
+  EXPECT_EQ(script.dropped, 1);
+  EXPECT_EQ(engine.refused_count(), 1U);
+  uint8_t header[wire::kMaxMessageBytes];
+  engine.on_message(fabric::Bytes(header, wire::encode(data, header)), {});
+  settle();
+  EXPECT_EQ(outcome, OFFPATH_OK);
 }
 
 TEST_F(InPlace, AnOperationThatIsGivenUpWaitsForWhatIsBeingFetched) {
