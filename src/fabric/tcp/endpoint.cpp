@@ -139,6 +139,7 @@ bool Endpoint::poll_events(int timeout_ms) {
   epoll_event events[64];
   const int count = epoll_wait(epoll_.get(), events, 64, timeout_ms);
   for (int i = 0; i < count; ++i) static_cast<Watched*>(events[i].data.ptr)->on_events(events[i].events);
+  if (std::exchange(ticker_->due, false)) on_tick();  // not before what is told of sockets that it replaces
   return count > 0;
 }
 

@@ -253,10 +253,10 @@ class Endpoint::Listener final : public Watched {
 class Endpoint::Ticker final : public Watched {
  public:
   Ticker(Endpoint& endpoint, base::Fd fd) : owner(endpoint), timer(std::move(fd)) {}
-  void on_events(uint32_t) override { owner.on_tick(); }
+  void on_events(uint32_t) override { due = true; }
   Endpoint& owner;
   base::Fd timer;
-  bool running = false;
+  bool running = false, due = false;
 };
 
 }  // namespace offpath::fabric::tcp

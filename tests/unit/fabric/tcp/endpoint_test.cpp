@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "pair.hpp"
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -91,6 +92,40 @@ TEST(TcpEndpoint, TheNextPlaceIsTriedWhereNobodyAnswers) {
   address.id[0] ^= 1;
   const Peer to_nobody = a->connect(address.encode()).value();
   EXPECT_TRUE(both_until(a, b, [&] { return a.hears->lost == std::vector<Peer>{to_nobody}; }));
+}
+
+// A place answers when its time is up: that says nothing of the next one, which answers later.
+TEST(TcpEndpoint, AnAnswerThatComesWithATickIsOfItsOwnPlace) {
+  constexpr int kTicksToNextPlace = 6;
+  Options slow = quick();
+  slow.tick_ms = 100;
+  slow.sockets.backlog = 1;
+  Side a(slow), b(slow);
+  auto address = *EndpointAddress::decode(b->address());
+  address.places.resize(1);
+  const Place next = address.places.front();
+  Place first = next;
+  base::Fd listening = std::move(listen_at(first, slow.sockets).value());
+  address.places.insert(address.places.begin(), first);
+  std::vector<base::Fd> before;  // as many as have room there
+  for (int i = 0; i < 2; ++i) before.push_back(begin_connect(first, {})), before.push_back(begin_connect(next, {}));
+  const auto await = [](int fd) {
+    pollfd waits{fd, POLLIN, 0};
+    ASSERT_EQ(poll(&waits, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count())), 1);
+  };
+  a->send(a->connect(address.encode()).value(), Data{1}, {}, 0);
+  for (int tick = 1; tick < kTicksToNextPlace; ++tick) {
+    await(a->event_fd());
+    a->progress();
+  }
+  await(a->event_fd());  // the last tick, which nobody has seen yet
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(accept_from(listening.get(), {}).valid());
+  await(listening.get());
+  EXPECT_TRUE(accept_from(listening.get(), {}).valid());  // and is ended at once
+  a->progress();
+  listening.reset();
+  EXPECT_TRUE(both_until(a, b, [&] { return b.hears->messages.size() == 1 || !a.hears->lost.empty(); }));
+  EXPECT_TRUE(a.hears->lost.empty());
 }
 
 // It dies while both sides are being proven. Nobody is there when it is tried again, so that is once, and the reason is true.
