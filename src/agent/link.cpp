@@ -138,15 +138,18 @@ void Link::on_peer_lost(fabric::Peer peer) {
 
 void Link::take(const LinkMessage& message, fabric::Bytes payload) {
   if (message.kind != LinkKind::round) return owner_.on_message(message, payload);
-  if (message.number < next_taken_ || early_.size() > kMostEarly) return give_up("its rounds make no sense");
+  const bool too_many = early_.size() > kMostEarly || early_bytes_ > kMostKeptBytes;
+  if (message.number < next_taken_ || too_many) return give_up("its rounds make no sense");
   if (message.number > next_taken_) {
-    early_.emplace(message.number, std::vector<uint8_t>(payload.begin(), payload.end()));
+    const bool is_new = early_.try_emplace(message.number, payload.begin(), payload.end()).second;
+    if (is_new) early_bytes_ += payload.size();
     return;
   }
   take_round(message.number, payload);
   for (auto next = early_.begin(); next != early_.end() && next->first == next_taken_; next = early_.begin()) {
     const auto round = std::move(next->second);
     early_.erase(next);
+    early_bytes_ -= round.size();
     take_round(next_taken_, round);
   }
 }

@@ -89,7 +89,8 @@ class Link : public fabric::Receiver {
   uint64_t next_round_ = 0;
   uint64_t next_taken_ = 0;
   std::map<uint64_t, std::vector<uint8_t>> early_;  // rounds that have overtaken others
-  std::vector<uint8_t> taken_;                      // of the stream; an entry that has not come whole
+  size_t early_bytes_ = 0;
+  std::vector<uint8_t> taken_;  // of the stream; an entry that has not come whole
   std::unordered_map<uint64_t, Sending> sending_;
   std::unordered_map<uint64_t, Fetching> fetching_;
   size_t kept_bytes_ = 0;  // by Fetching::own

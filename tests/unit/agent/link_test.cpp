@@ -72,6 +72,15 @@ TEST_P(TwoEnds, WhoSaysNonsenseIsGivenUp) {
   EXPECT_TRUE(there_.entries.empty());
 }
 
+// The first round never comes.
+TEST_P(TwoEnds, RoundsThatHaveOvertakenOthersTakeABoundedMemory) {
+  const std::vector<uint8_t> round(wire::kMaxAccessBytes);
+  wire::LinkMessage message;
+  for (message.number = 1; message.number <= 70; ++message.number) left_.send(message, round);
+  settle();
+  EXPECT_EQ(there_.losses, 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, TwoEnds, ::testing::Range<uint64_t>(1, 9));
 
 }  // namespace
