@@ -6,14 +6,19 @@ import os
 import re
 import secrets
 import shlex
+import shutil
+import socket
 import subprocess
 import uuid
+from pathlib import Path
 
 import pytest
 import slurm_support
 import torch_support
-from conftest import LIMIT_S, PROGRAMS, ROOT, SEED
+from conftest import LIMIT_S, PROGRAMS, ROOT, SEED, requires_root
+from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.lab import slurm
 from offpath.launch import stats
 from offpath.launch.mpis import TITLES
 from slurm_support import until
@@ -110,6 +115,18 @@ def test_steps_after_and_beside_each_other_and_array_jobs(cluster, built, tmp_pa
         assert len(ranks) == 8 and len({rank["service_pid"] for rank in ranks}) == 8
         assert all(rank["offloaded_count"] == 6 for rank in ranks)
     cluster.assert_clean()
+
+
+def test_a_second_start_disturbs_nobody(cluster, tmp_path):
+    """Neither of a Slurm that is up nor of one that is on its way."""
+    configuration = slurm.home(cluster.lab.plan) / "slurm.conf"
+    for said in ("Slurm is up", "was begun"):
+        with pytest.raises(UserError, match=said):
+            slurm.up(cluster.lab)
+        if said == "Slurm is up":
+            configuration.rename(tmp_path / "slurm.conf")
+    (tmp_path / "slurm.conf").rename(configuration)
+    assert cluster.run(["srun", "--quiet", "-N2", "-n2", "true"], tmp_path).returncode == 0
 
 
 def test_a_pytorch_program_that_srun_starts(cluster, tmp_path):
@@ -210,12 +227,45 @@ def test_an_ended_job_leaves_no_process_and_no_file_for_long(cluster, built, sig
     assert files(tmp_path) == ["job.sh", "out"]
 
 
-@pytest.mark.nightly
-def test_a_job_that_runs_out_of_time_is_ended_and_an_epilog_removes_its_sockets(built, tmp_path):
+@pytest.fixture
+def epilog(tmp_path):
+    """That of the guide."""
     guide = (ROOT / "docs" / "guide-slurm.md").read_text()
-    epilog = tmp_path / "epilog"
-    epilog.write_text(re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)[1])
-    epilog.chmod(0o755)
+    file = tmp_path / "epilog"
+    file.write_text(re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)[1])
+    file.chmod(0o755)
+    return file
+
+
+@requires_root
+def test_the_epilog_removes_nothing_of_anybody_else(epilog, tmp_path):
+    """It runs as root, and a user may lead it to another folder."""
+    user = 10**9 + secrets.randbelow(10**9)
+    folder, other = Path(f"/tmp/offpath-{user}"), tmp_path / "other"
+    other.mkdir()
+
+    def left(where):
+        (where / "dead.sock").touch()
+        subprocess.run([epilog], env=os.environ | {"SLURM_JOB_UID": str(user)}, check=True)
+        return sorted(file.name for file in where.iterdir())
+
+    folder.symlink_to(other)
+    try:
+        assert left(other) == ["dead.sock"]
+    finally:
+        folder.unlink()
+    folder.mkdir()
+    try:
+        os.chown(folder, user, -1)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+            listening.bind(str(folder / "live.sock"))
+            assert left(folder) == ["live.sock"]
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.nightly
+def test_a_job_that_runs_out_of_time_is_ended_and_an_epilog_removes_its_sockets(built, epilog, tmp_path):
     (tmp_path / "work").mkdir()
     with slurm_support.running([f"Epilog={epilog}"]) as cluster:
         start_waiting(cluster, built, tmp_path / "work", "openmpi", "--time=0:01")  # Slurm's shortest is a minute

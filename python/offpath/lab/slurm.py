@@ -87,9 +87,14 @@ def up(lab: Lab, settings: Sequence[str] = (), files: Mapping[str, str] = Mappin
         raise UserError(
             f"Slurm does not run on lab {lab.name} (its nodes are virtual machines). Bring up one without --rdma."
         )
-    if is_up(lab.plan):
-        raise UserError(f"Slurm is up on lab {lab.name} already. Run `offpath lab slurm down {lab.name}` first.")
     folder = home(lab.plan)
+    try:
+        folder.mkdir(mode=0o755)
+    except FileExistsError:
+        begun = "is up" if is_up(lab.plan) else "was begun to be started"
+        raise UserError(
+            f"Slurm {begun} on lab {lab.name} already. Run `offpath lab slurm down {lab.name}` first."
+        ) from None
     try:
         _prepare(lab.plan, settings, files)
         munge = {"key-file": "munge.key", "socket": "munge.socket", "pid-file": "munged.pid"}
@@ -142,7 +147,6 @@ def _preload() -> str:
 
 def _prepare(plan: Plan, settings: Sequence[str], files: Mapping[str, str]) -> None:
     folder = home(plan)
-    folder.mkdir(mode=0o755)
     for name in ("state", *plan.nodes):
         (folder / name).mkdir()
     key = folder / "munge.key"
