@@ -367,6 +367,22 @@ def test_without_control_groups(built, tmp_path):
 
 
 @pytest.mark.nightly
+def test_a_heterogeneous_job(built, tmp_path):
+    """Its parts are one MPI job, also as programs of one step that have options of their own."""
+    settings = ["SchedulerType=sched/backfill", "SchedulerParameters=bf_interval=1,sched_interval=1"]
+    job, share = ["salloc", "--quiet", "-n1", ":", "-n1"], [*SHARE, "--stats", "s", "--"]
+    step, program = ["srun", "--quiet", "--mpi=pmi2", "--het-group=0,1"], str(built / "checked-mpich")
+    alone = ["srun", "--quiet", "--mpi=pmi2", "-n1", program, ":", "-n1", "--export=HOME"]
+    with slurm_support.running(settings) as cluster:
+        for number, command in enumerate(([*job, *share, *step], [*job, *step, *share], [*share, *alone])):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            result = cluster.run([*command, program], folder)
+            assert_offloaded(result, folder / "s", "mpich")
+        cluster.assert_clean()
+
+
+@pytest.mark.nightly
 def test_a_job_may_have_a_tmp_of_its_own(built, tmp_path):
     """job_container/tmpfs, on three nodes."""
     base = f"AutoBasePath=true\nBasePath={tmp_path}/containers\n"
