@@ -51,7 +51,7 @@ Result<std::unique_ptr<Device>> open_local(const Device::Options& options) {
   if (!lock.ok()) return lock.status();
   Status status;
   for (int attempt = 0; attempt < 4; ++attempt) {
-    auto socket = device::connect_local(path.value(), options.number);
+    auto socket = device::connect_local(path.value());
     if (socket.ok()) {
       auto opened = Device::open(std::move(socket.value()), options);
       if (opened.ok() || opened.status().code() != OFFPATH_ERR_SERVICE_LOST) return opened;
@@ -158,13 +158,14 @@ Result<Device*> Devices::get(size_t number) {
   if (number >= slots_.size()) return Status::error(OFFPATH_ERR_ARGUMENT, "there is no device %zu", number);
   Slot& slot = *slots_[number];
   slot.used = true;
-  if (Device* device = slot.device; device != nullptr) return device;
   const std::lock_guard lock(slot.mutex);
+  const int program_number = first_ + static_cast<int>(number);
   if (slot.device == nullptr) {
-    auto opened = open_device(slot.entry, static_cast<int>(number));
+    auto opened = open_device(slot.entry, program_number);
     if (!opened.ok()) return opened.status();
     slot.device = opened.value().release();
   }
+  slot.device.load()->set_number(program_number);
   return slot.device.load();
 }
 

@@ -21,6 +21,8 @@ class Devices {
   explicit Devices(uint32_t machine);
 
   size_t count() const { return slots_.size(); }
+  // Of libomptarget's numbers the first that is one of these. Before any is used.
+  void number_from(int first) { first_ = first; }
   // Opens it, if that has not happened.
   base::Result<device::Device*> get(size_t number);
   // In a child that fork has made: what is open belongs to the parent. What nobody has used yet, the child opens anew.
@@ -37,6 +39,7 @@ class Devices {
     std::atomic<bool> used{false};
   };
   std::vector<std::unique_ptr<Slot>> slots_;
+  int first_ = 0;
 };
 
 // One line to the user.

@@ -7,10 +7,12 @@
 #include <elf.h>
 #include <pthread.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <list>
 #include <memory>
+#include <mutex>
 
 using offpath::base::ErrnoGuard;
 using offpath::base::Status;
@@ -18,6 +20,10 @@ using offpath::device::Device;
 using offpath::device::Queue;
 using offpath::openmp::Devices;
 using offpath::openmp::say;
+
+// How many devices libomptarget has numbered: those of a plugin when it first takes an image. One for both plugins, as
+// the loader makes one symbol of it (unique).
+inline std::atomic<int> __tgt_rtl_offpath_numbered{0};
 
 namespace {
 
@@ -97,8 +103,17 @@ int32_t __tgt_rtl_number_of_devices() {
 int32_t __tgt_rtl_is_valid_binary(OmpImage* image) {
   const auto* header = static_cast<const Elf64_Ehdr*>(image->begin);
   const auto bytes = static_cast<const char*>(image->end) - static_cast<const char*>(image->begin);
-  return bytes >= static_cast<ptrdiff_t>(sizeof(*header)) && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
-         header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_machine == OFFPATH_PLUGIN_MACHINE;
+  const bool is_ours = bytes >= static_cast<ptrdiff_t>(sizeof(*header)) &&
+                       memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_ident[EI_CLASS] == ELFCLASS64 &&
+                       header->e_machine == OFFPATH_PLUGIN_MACHINE;
+  static std::once_flag numbered;
+  if (is_ours) {
+    std::call_once(numbered, [] {
+      const auto count = static_cast<int>(devices().count());
+      devices().number_from(__tgt_rtl_offpath_numbered.fetch_add(count));
+    });
+  }
+  return is_ours;
 }
 
 int64_t __tgt_rtl_init_requires(int64_t flags) {

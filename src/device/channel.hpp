@@ -36,7 +36,6 @@ struct PendingRead {
 
 // What a channel's thread tells its owner.
 struct Listener {
-  int device = 0;
   void (*serve_upcall)(offpath_upcall_request_t*) = nullptr;
   void (*channel_lost)(uint64_t) = nullptr;
 };

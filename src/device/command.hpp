@@ -60,7 +60,7 @@ base::Result<FrameHeader> decode_header(std::span<const uint8_t, kFrameHeaderByt
 
 // A command of the host. What the words mean:
 //   load     image address, image bytes, names address, names bytes (each ends with NUL), number of names,
-//            result address
+//            result address, number of the device in the program
 //   launch   entry, number of arguments, then up to kInlineArguments of them, or the address of all
 //   copy     to, from, bytes
 //   put      address, bytes

@@ -34,7 +34,7 @@ Command make(Kind kind, std::initializer_list<uint64_t> words) {
 Result<std::unique_ptr<Device>> Device::open(Connection connection, const Options& options) {
   auto hello = receive_hello(connection.line, options.timeout_ms);
   if (!hello.ok()) return hello.status();
-  const Listener listener{options.number, options.serve_upcall, options.channel_lost};
+  const Listener listener{options.serve_upcall, options.channel_lost};
   const Description& description = hello->description;
   auto channel = description.segment_bytes != 0 ? open_segment_channel(std::move(connection.socket),
                                                                        std::move(hello->segment), description, listener)
@@ -72,7 +72,7 @@ Result<std::vector<uint64_t>> Device::load(std::span<const uint8_t> image, std::
   if (status.ok()) status = write(names_place.value(), list.data(), list.size(), queue);
   if (status.ok()) {
     status = run(make(Kind::load, {place.value(), image.size(), names_place.value(), list.size(), names.size(),
-                                   results_place.value()}));
+                                   results_place.value(), static_cast<uint64_t>(options_.number)}));
   }
   if (status.ok()) status = read(addresses.data(), results_place.value(), 8 * names.size(), queue);
   if (status.ok()) status = wait(queue);

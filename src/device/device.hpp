@@ -41,7 +41,7 @@ class Device {
  public:
   struct Options {
     std::string name;        // for messages
-    int number = 0;          // in the list of devices
+    int number = 0;          // of device(number)
     int timeout_ms = 10000;  // for the executor's first word
     // Upcalls go here (both may be null): see upcall.h.
     void (*serve_upcall)(offpath_upcall_request_t*) = nullptr;
@@ -55,6 +55,8 @@ class Device {
 
   const Description& description() const { return description_; }
   const Options& options() const { return options_; }
+  // Where it is known later than when the device was opened: before anything else is asked of it.
+  void set_number(int number) { options_.number = number; }
 
   // Loads an ELF image and returns the addresses of the entries named, in order. `image` must stay in place: messages
   // about crashes look up lines in it. Blocks.

@@ -25,14 +25,9 @@ using base::Status;
 
 namespace {
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kDescriptors = 4;
 constexpr off_t kMaxEnvironmentBytes = 4 << 20;
-
-struct Request {
-  uint32_t version;
-  int32_t device_number;
-};
 
 // Without what would be loaded into the executor in front of its own libraries.
 Result<Fd> environment_file() {
@@ -65,7 +60,7 @@ Result<std::string> device_socket_path() {
   return session::socket_path(folder.value(), name);
 }
 
-Result<Fd> connect_local(const std::string& path, int device_number) {
+Result<Fd> connect_local(const std::string& path) {
   auto socket = session::connect_to(path);
   if (!socket.ok()) return socket.status();
   const auto environment = environment_file();
@@ -74,9 +69,9 @@ Result<Fd> connect_local(const std::string& path, int device_number) {
   const Fd error = open_or_null(STDERR_FILENO);
   const Fd folder(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const int descriptors[kDescriptors] = {output.get(), error.get(), folder.get(), environment->get()};
-  Request request{kVersion, device_number};
-  const iovec part{&request, sizeof(request)};
-  if (base::send_passing(socket->get(), {&part, 1}, descriptors) != sizeof(request)) {
+  uint32_t version = kVersion;
+  const iovec part{&version, sizeof(version)};
+  if (base::send_passing(socket->get(), {&part, 1}, descriptors) != sizeof(version)) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot ask the device service for an executor");
   }
   return std::move(socket.value());
@@ -85,15 +80,14 @@ Result<Fd> connect_local(const std::string& path, int device_number) {
 Result<Handover> receive_handover(int socket, int timeout_ms) {
   pollfd wait{socket, POLLIN, 0};
   if (poll(&wait, 1, timeout_ms) <= 0) return Status::error(OFFPATH_ERR_NO_SERVICE, "a client asked for nothing");
-  Request request{};
+  uint32_t version = 0;
   std::array<Fd, kDescriptors> descriptors;
-  const ssize_t got = base::receive_passing(socket, &request, sizeof(request), descriptors).bytes;
-  if (got != sizeof(request) || request.version != kVersion || !descriptors.back().valid()) {
+  const ssize_t got = base::receive_passing(socket, &version, sizeof(version), descriptors).bytes;
+  if (got != sizeof(version) || version != kVersion || !descriptors.back().valid()) {
     return Status::error(OFFPATH_ERR_NO_SERVICE,
                          "program and device service are of different releases. Install them together");
   }
   Handover handover;
-  handover.device_number = request.device_number;
   handover.output = std::move(descriptors[0]);
   handover.error = std::move(descriptors[1]);
   handover.folder = std::move(descriptors[2]);

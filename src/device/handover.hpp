@@ -15,10 +15,9 @@ namespace offpath::device {
 // The socket of this user's device service on this node; different choices of cores are different services.
 base::Result<std::string> device_socket_path();
 // OFFPATH_ERR_NO_SERVICE: nobody listens there.
-base::Result<base::Fd> connect_local(const std::string& path, int device_number);
+base::Result<base::Fd> connect_local(const std::string& path);
 
 struct Handover {
-  int device_number = 0;
   base::Fd output, error, folder;
   std::vector<std::string> environment;
 };

@@ -36,8 +36,7 @@ int32_t offpath_upcall_wait(uint64_t id);
 /* Post and wait; OFFPATH_ERR_ARGUMENT when it could not be posted. */
 int32_t offpath_upcall(uint32_t code, const void* args, uint32_t args_bytes, const offpath_span_t* inputs,
                        uint32_t input_count, const offpath_span_t* outputs, uint32_t output_count);
-/* Number of the region's device in the host's list (OFFPATH_DEVICES order), and whether the host can view its heap. */
-int32_t offpath_device_number(void);
+/* Whether the host can view the heap of the region's device. */
 int32_t offpath_device_shares_memory(void);
 
 /* ---- host's end ----------------------------------------------------------------------------------------------- */
@@ -46,7 +45,6 @@ typedef struct offpath_upcall_request offpath_upcall_request_t;
 
 struct offpath_upcall_request {
   uint32_t code;
-  int32_t device;   /* see offpath_device_number */
   uint64_t channel; /* differs between devices and is never used again: a key for what belongs to one executor */
   const void* args; /* 8-byte aligned; what is in them comes from the region: check it */
   uint32_t args_bytes;

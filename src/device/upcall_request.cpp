@@ -63,7 +63,6 @@ std::unique_ptr<UpcallRequest> UpcallRequest::staged(uint64_t id, UpcallFrame fr
 
 void UpcallRequest::hand_over(std::unique_ptr<UpcallRequest> request, const Listener& listener,
                               uint64_t channel_number) {
-  request->device = listener.device;
   request->channel = channel_number;
   UpcallRequest* raw = request.release();
   if (listener.serve_upcall != nullptr) {

@@ -165,6 +165,7 @@ Status Executor::load(const Command& command) {
       !endpoint_->in_heap(results, 8 * count)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "an image or its entries lie outside the heap");
   }
+  number_ = static_cast<int>(command.words[6]);
   const std::string text(reinterpret_cast<const char*>(list), list_bytes);
   std::vector<std::string> names;
   for (size_t begin = 0; begin < text.size() && names.size() < count;) {

@@ -19,7 +19,6 @@ struct Options {
   bool segment = true;                // else: stream
   uint64_t memory_bytes = 0;          // most that the heap may have; 0: half of the machine's
   uint32_t max_clients = 0;           // told to the host
-  int number = 0;                     // of the device, for its regions
   std::chrono::microseconds spin{0};  // see open_segment_endpoint
   device::DeviceKind kind = device::DeviceKind::software;
 };
@@ -34,7 +33,7 @@ class Executor {
   void serve();
 
   Upcalls& upcalls() { return upcalls_; }
-  int number() const { return options_.number; }
+  int number() const { return number_; }
 
  private:
   void add_thread();
@@ -47,6 +46,8 @@ class Executor {
   Upcalls upcalls_;
   Images images_;
   std::unique_ptr<Endpoint> endpoint_;
+  std::atomic<int> number_{0};        // of the device in the program
+  std::atomic<bool> parents_{false};  // of the process that this one was forked from
   std::atomic<uint32_t> idle_{0};
   std::atomic<uint32_t> threads_{0};
 };

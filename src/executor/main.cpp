@@ -72,22 +72,21 @@ int main(int argc, char** argv) {
   app.number("--memory", options.memory_bytes, 0, arguments::kUnlimited,
              "most bytes that regions can map; 0: half of the machine's");
   app.number("--max-clients", options.max_clients, 0, UINT32_MAX, "limit of the service, for information");
-  app.number("--number", options.number, INT_MIN, INT_MAX, "number of the device in the host's list");
   app.number("--spin-us", spin_us, 0, 1000000, "how long an idle thread looks for regions before it sleeps");
   app.word("--kind", options.kind,
            {{"software", DeviceKind::software}, {"emulated", DeviceKind::emulated}, {"remote", DeviceKind::remote}},
            "what the device is");
   app.number("--tasks", tasks.board, 0, INT_MAX, "run tasks instead: descriptor of the board they come from");
+  app.number("--number", tasks.number, 0, UINT32_MAX, "which executor of tasks this is");
   app.number("--tasks-bell", tasks.bell, 0, INT_MAX, "descriptor that wakes the worker of the service");
   app.number("--tasks-service", service, 1, INT_MAX, "process that ends this one with it");
   app.number("--tasks-memory", tasks.memory_bytes, 0, arguments::kUnlimited,
              "most bytes that functions may allocate; 0: no limit");
-  for (const char* name : {"--tasks-bell", "--tasks-service", "--tasks-memory"}) app.needs(name, "--tasks");
+  for (const char* name : {"--number", "--tasks-bell", "--tasks-service", "--tasks-memory"}) app.needs(name, "--tasks");
   if (const auto status = app.done(argc, argv)) return *status;
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // user code gains no rights by programs that it starts
   if (tasks.board >= 0) {
     tasks.socket = options.socket;
-    tasks.number = static_cast<uint32_t>(options.number);
     tasks.spin = std::chrono::microseconds(spin_us);
     return run_tasks(tasks, service);
   }

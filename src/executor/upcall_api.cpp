@@ -36,6 +36,7 @@ EXPORTED int32_t offpath_upcall(uint32_t code, const void* args, uint32_t args_b
   return id == 0 ? OFFPATH_ERR_ARGUMENT : offpath_upcall_wait(id);
 }
 
-EXPORTED int32_t offpath_device_number(void) { return the_executor().number(); }
+// In the place of the OpenMP library's, to which every process is the host.
+EXPORTED int omp_get_device_num(void) { return the_executor().number(); }
 
 EXPORTED int32_t offpath_device_shares_memory(void) { return the_executor().upcalls().shares_memory() ? 1 : 0; }

@@ -120,8 +120,7 @@ Status DeviceService::admit(int socket, device::Introduction* who, bool full, st
       return Status::error(OFFPATH_ERR_PERMISSION, "the device service belongs to another user");
     auto handover = device::receive_handover(socket, kGreetingMs);
     if (!handover.ok()) return handover.status();
-    words.insert(words.end(), {"--number", std::to_string(handover->device_number), "--spin-us",
-                               options_.shares_cores ? "0" : std::to_string(kSpinUs)});
+    words.insert(words.end(), {"--spin-us", options_.shares_cores ? "0" : std::to_string(kSpinUs)});
     dup2(handover->output.get(), STDOUT_FILENO);
     dup2(handover->error.get(), STDERR_FILENO);
     if (fchdir(handover->folder.get()) != 0) base::log_write(LogLevel::warn, "cannot enter a program's folder");

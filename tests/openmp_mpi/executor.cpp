@@ -91,7 +91,6 @@ uint64_t offpath_upcall_post(uint32_t code, const void* args, uint32_t args_byte
     for (auto& span : request->out) span.data = request->staged.emplace_back(span.bytes, '\x5a').data();
   }
   request->code = code;
-  request->device = 0;
   request->channel = kChannel;
   request->args = request->copy.data();
   request->args_bytes = args_bytes;

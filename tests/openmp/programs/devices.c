@@ -8,10 +8,12 @@ enum { MOST = 16, COUNT = 10000 };
 
 int main(void) {
   const int devices = omp_get_num_devices() < MOST ? omp_get_num_devices() : MOST;
-  int arm[MOST] = {0}, process[MOST] = {0};
+  int arm[MOST] = {0}, process[MOST] = {0}, number[MOST] = {0};
   static double values[MOST][COUNT];
   for (int device = 0; device < devices; device++) {
-#pragma omp target nowait device(device) map(from : arm [device:1], process [device:1], values [device:1])
+#pragma omp target nowait device(device) \
+    map(from                             \
+        : arm [device:1], process [device:1], number [device:1], values [device:1])
     {
 #if defined(__aarch64__)
       arm[device] = 1;
@@ -19,6 +21,7 @@ int main(void) {
       arm[device] = 0;
 #endif
       process[device] = getpid();
+      number[device] = omp_get_device_num();
       for (int i = 0; i < COUNT; i++) {
         values[device][i] = device * COUNT + i;
       }
@@ -27,6 +30,7 @@ int main(void) {
 #pragma omp taskwait
   for (int device = 0; device < devices; device++) {
     printf("%d %s %d\n", device, arm[device] ? "aarch64" : "x86_64", process[device]);
+    CHECK(number[device] == device);
     CHECK(values[device][COUNT - 1] == device * COUNT + COUNT - 1);
     for (int other = 0; other < device; other++) {
       CHECK(process[device] != process[other]);

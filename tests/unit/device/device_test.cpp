@@ -122,6 +122,15 @@ TEST_P(DeviceTest, RegionsAndGlobals) {
   EXPECT_EQ(value_at<int>(entries[3]), 100);
 }
 
+TEST_P(DeviceTest, RegionsKnowTheNumberOfTheirDevice) {
+  const auto entries = load({"tell_number"});
+  const uint64_t result = room(4), arguments[] = {result};
+  Queue queue;
+  ASSERT_TRUE(device_->launch(entries[0], arguments, queue).ok());
+  ASSERT_TRUE(device_->wait(queue).ok());
+  EXPECT_EQ(value_at<int>(result), 3);
+}
+
 // There is room for them once.
 TEST_P(DeviceTest, ArgumentsTakeNoRoomWhenTheirRegionIsOver) {
   const auto entries = load({"sum_of_many"});

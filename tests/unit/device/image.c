@@ -18,6 +18,9 @@ void sum_of_many(uint64_t* to, uint64_t a, uint64_t b, uint64_t c, uint64_t d, u
 
 void count(void) { ++counter; }
 
+int omp_get_device_num(void);
+void tell_number(int* to) { *to = omp_get_device_num(); }
+
 void crash(void) { *(volatile int*)16 = 1; }
 
 void leave(void) { exit(3); }

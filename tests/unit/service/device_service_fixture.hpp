@@ -73,7 +73,7 @@ class DeviceServiceTest : public testing::Test {
     start(std::move(listening.value()), options);
   }
   base::Result<std::unique_ptr<Device>> open_local() {
-    auto socket = device::connect_local(path_, 0);
+    auto socket = device::connect_local(path_);
     if (!socket.ok()) return socket.status();
     return Device::open(std::move(socket.value()), {"local", 0, kTimeoutMs});
   }
