@@ -183,6 +183,7 @@ Status Device::launch(uint64_t entry, std::span<const uint64_t> arguments, Queue
     if (!status.ok()) return status;
     command.words[2] = place.value();
   }
+  queue.entry_ = entry;
   queue.launch_.id = command.id;
   queue.launch_.done = 0;
   const Status status = channel_->post(command, queue.launch_);
@@ -196,9 +197,11 @@ Status Device::settle(Queue& queue) {
   const Status status = channel_->wait(queue.launch_);
   if (queue.arguments_ != 0) [[maybe_unused]]
     const Status released = release(std::exchange(queue.arguments_, 0));
-  if (!status.ok()) return lost();
+  if (!status.ok()) return lost(queue.entry_);
   const Answer& answer = queue.launch_.answer;
-  return answer.status == OFFPATH_OK ? Status() : Status::error(answer.status, "%s", answer.text);
+  if (answer.status == OFFPATH_OK) return {};
+  return Status::error(answer.status, "device %d (%.60s): %s %s", options_.number, options_.name.c_str(), answer.text,
+                       place_of(queue.entry_).c_str());
 }
 
 Status Device::wait(Queue& queue) {
@@ -226,6 +229,10 @@ void* Device::view(uint64_t address, uint64_t bytes) const {
 
 Status Device::state() const { return channel_->lost() ? lost() : Status(); }
 
+std::string Device::place_of(uint64_t entry) const {
+  return entry == 0 ? "outside any region" : "in the target region at " + region_of(entry);
+}
+
 std::string Device::region_of(uint64_t entry) const {
   const std::lock_guard lock(mutex_);
   for (const Image& image : images_) {
@@ -237,7 +244,7 @@ std::string Device::region_of(uint64_t entry) const {
   return "unknown";
 }
 
-Status Device::lost() const {
+Status Device::lost(uint64_t entry) const {
   if (parents_) {
     return Status::error(OFFPATH_ERR_SERVICE_LOST,
                          "device %d (%.60s) is the parent's, who used it before the fork. Fork before the first target "
@@ -247,11 +254,11 @@ Status Device::lost() const {
   const auto fate = channel_->fate();
   if (!fate) {
     return Status::error(OFFPATH_ERR_SERVICE_LOST,
-                         "device %d (%.60s) has gone: its executor was killed, or the way to it is broken",
-                         options_.number, options_.name.c_str());
+                         "device %d (%.60s) has gone%s: its executor was killed, called _exit or ran out of stack, or "
+                         "the way to it is broken",
+                         options_.number, options_.name.c_str(), entry == 0 ? "" : (" " + place_of(entry)).c_str());
   }
-  const std::string region =
-      fate->entry == 0 ? "outside any region" : "in the target region at " + region_of(fate->entry);
+  const std::string region = place_of(fate->entry);
   if (fate->signal == 0) {
     return Status::error(OFFPATH_ERR_SERVICE_LOST, "device %d (%.60s): exit(%d) was called %s (a region must return)",
                          options_.number, options_.name.c_str(), fate->exit_status, region.c_str());

@@ -33,6 +33,7 @@ class Queue {
   friend class Device;
   Pending launch_;
   bool launched_ = false;
+  uint64_t entry_ = 0;      // of the launch
   uint64_t arguments_ = 0;  // where they lie, if they are many
   std::deque<PendingRead> reads_;
 };
@@ -93,8 +94,9 @@ class Device {
   bool in_heap(uint64_t address, uint64_t bytes) const;
   base::Status settle(Queue& queue);  // waits for its launch
   base::Status run(const Command& command);
-  base::Status lost() const;
+  base::Status lost(uint64_t entry = 0) const;  // `entry`: of the region that waits, if any
   std::string region_of(uint64_t entry) const;
+  std::string place_of(uint64_t entry) const;
 
   Options options_;
   Description description_;

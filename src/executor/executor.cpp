@@ -8,7 +8,9 @@
 #include "executor/own_memory.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -76,6 +78,14 @@ device::Description describe(const Options& options) {
   return description;
 }
 
+// Answers when its block ends, also where a region ends its thread, which is unwound then.
+struct Answering {
+  Endpoint& endpoint;
+  const Taken& taken;
+  Answer answer{OFFPATH_ERR_STATE, "pthread_exit was called (a region must return)"};
+  ~Answering() { endpoint.answer(taken, answer); }
+};
+
 }  // namespace
 
 Executor& the_executor() {
@@ -104,7 +114,15 @@ Status Executor::open(const Options& options) {
   return status;
 }
 
+// In a child that a region has forked: the channel must not stay open with it, nor hear its end. Its number stays taken.
+void Executor::leave_to_parent() {
+  parents_ = true;
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (dup2(nothing, options_.socket) < 0) close(options_.socket);
+}
+
 void Executor::serve() {
+  pthread_atfork(nullptr, nullptr, [] { the_executor().leave_to_parent(); });
   add_thread();
   add_thread();
   // The host has ended when its end of the socket is closed; regions that still run end with us.
@@ -129,9 +147,12 @@ void Executor::work() {
       continue;
     }
     if (--idle_ == 0 && threads_ < kMaxThreads) add_thread();
-    const Answer answer = run(taken.command);
+    {
+      Answering answering{*endpoint_, taken};
+      answering.answer = run(taken.command);
+      if (parents_) _exit(0);  // who answers
+    }
     ++idle_;
-    endpoint_->answer(taken, answer);
   }
 }
 

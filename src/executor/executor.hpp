@@ -38,6 +38,7 @@ class Executor {
  private:
   void add_thread();
   void work();
+  void leave_to_parent();
   device::Answer run(const device::Command& command);
   base::Status load(const device::Command& command);
   base::Status launch(const device::Command& command);

@@ -30,7 +30,9 @@ def offpath_lines(result: subprocess.CompletedProcess) -> list[str]:
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize(
-    "way, word", [("segv", "SIGSEGV|[Ss]egmentation"), ("abort", "SIGABRT|[Aa]bort"), ("exit", "exit")]
+    "way, word",
+    [("segv", "SIGSEGV|[Ss]egmentation"), ("abort", "SIGABRT|[Aa]bort"), ("exit", r" exit\(3\)"),
+     ("thread", "pthread_exit"), ("deep", "stack")],
 )
 def test_a_region_that_ends_its_device(way, word, arch, device, build):  # noqa: F811
     result = run(build("crash"), way, env=device)
@@ -42,9 +44,10 @@ def test_a_region_that_ends_its_device(way, word, arch, device, build):  # noqa:
     assert run(build("crash"), "none", env=device).stdout.endswith("went on\n")
 
 
-def test_a_crash_after_a_region_has_started_something_in_the_background(build):  # noqa: F811
+@pytest.mark.parametrize("way", ["background", "fork"])
+def test_a_crash_after_a_region_has_started_something(way, build):  # noqa: F811
     """Which lives on, and must not hold the device's channel."""
-    result = run(build("crash"), "background", env=seen_by(local=1))
+    result = run(build("crash"), way, env=seen_by(local=1))
     os.kill(int(result.stdout.split()[-1]), signal.SIGKILL)
     assert result.returncode in ABORTED and "device 0" in offpath_lines(result)[0], result.stderr
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ends in a region in the way that its argument names.
+#include <omp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +10,11 @@
 
 #pragma omp declare target
 static void fall(int* address) { *address = 1; }
+static int dive(volatile int* address) {
+  volatile int here[1000];
+  here[0] = *address + 1;
+  return here[0] > 0 ? dive(here) + here[0] : 0;
+}
 #pragma omp end declare target
 
 int main(int argc, char** argv) {
@@ -26,6 +33,27 @@ int main(int argc, char** argv) {
   } else if (way == 'e') {
 #pragma omp target map(tofrom : done)
     exit(3);
+  } else if (way == 't') {
+#pragma omp target map(tofrom : done)
+    pthread_exit(NULL);
+  } else if (way == 'd') {  // in a thread of OpenMP's, which has no second stack
+#pragma omp target map(tofrom : done)
+#pragma omp parallel num_threads(2)
+    if (omp_get_thread_num() == 1) {
+      done = dive(&done);
+    }
+  } else if (way == 'f') {  // the last word is the process that stays
+#pragma omp target map(tofrom : done)
+    {
+      done = fork();
+      if (done == 0) {
+        close(STDOUT_FILENO);
+        close(STDERR_FILENO);
+        pause();
+      }
+      printf("%d\n", done);
+      fall((int*)16);
+    }
   } else if (way == 'b') {  // the last word is the process that stays
 #pragma omp target map(tofrom : done)
     {

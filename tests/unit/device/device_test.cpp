@@ -241,6 +241,22 @@ TEST_P(DeviceTest, ExitIsTold) {
   EXPECT_NE(text.find("leave"), std::string::npos) << text;
 }
 
+TEST_P(DeviceTest, AThreadThatEndsInARegionIsTold) {
+  const auto entries = load({"leave_thread", "add"});
+  for (int i = 0; i < 3; ++i) {
+    Queue queue;
+    ASSERT_TRUE(device_->launch(entries[0], {}, queue).ok());
+    const std::string text = device_->wait(queue).text();
+    ASSERT_NE(text.find("pthread_exit"), std::string::npos) << text;
+    ASSERT_NE(text.find("leave_thread"), std::string::npos) << text;
+  }
+  const uint64_t result = room(8), arguments[] = {result, 40, 2};
+  Queue queue;
+  ASSERT_TRUE(device_->launch(entries[1], arguments, queue).ok());
+  ASSERT_TRUE(device_->wait(queue).ok());
+  EXPECT_EQ(value_at<uint64_t>(result), 42U);
+}
+
 TEST_P(DeviceTest, AKilledExecutorEndsAllThatIsUnderway) {
   const auto entries = load({"meet"});
   const uint64_t zero = 0;

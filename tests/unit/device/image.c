@@ -2,6 +2,7 @@
  * What the tests run in an executor. */
 #include "device/upcall.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,8 @@ void tell_number(int* to) { *to = omp_get_device_num(); }
 void crash(void) { *(volatile int*)16 = 1; }
 
 void leave(void) { exit(3); }
+
+void leave_thread(void) { pthread_exit(0); }
 
 void overflow_stack(uint64_t* to) {
   volatile char block[4096];
