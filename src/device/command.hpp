@@ -66,7 +66,7 @@ base::Result<FrameHeader> decode_header(std::span<const uint8_t, kFrameHeaderByt
 //   put      address, bytes
 //   get      address, bytes
 //   discard  address, bytes
-//   reply    status, bytes that follow
+//   reply    status, bytes that follow (segment: whether to say, by an answer without a body, that it was taken)
 // `after` (get, 0: none): the id of a launch that must have ended first.
 struct Command {
   static constexpr size_t kWords = 14;

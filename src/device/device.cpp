@@ -122,7 +122,7 @@ bool Device::in_heap(uint64_t address, uint64_t bytes) const {
 }
 
 Status Device::write(uint64_t address, const void* from, uint64_t bytes, Queue& queue) {
-  if (const Status status = settle(queue); !status.ok()) return status;
+  if (const Status status = wait(queue); !status.ok()) return status;
   if (channel_->lost()) return lost();
   if (bytes == 0) return {};
   if (in_heap(address, bytes)) return channel_->write(address, from, bytes);

@@ -17,6 +17,8 @@
 namespace offpath::device {
 
 inline constexpr uint32_t kSlots = 256;
+inline constexpr uint32_t kReplySlots =
+    32;  // of these: kept for replies, as regions that wait for one may have all others
 inline constexpr uint64_t kStagingOffset = 1 << 20;
 inline constexpr uint64_t kStagingBytes = 255 << 20;
 inline constexpr uint64_t kHeapOffset = kStagingOffset + kStagingBytes;

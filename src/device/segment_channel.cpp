@@ -16,6 +16,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -41,7 +42,7 @@ class SegmentChannel : public Channel {
         heap_address_(description.heap_address),
         heap_bytes_(description.heap_bytes),
         listener_(listener) {
-    for (uint32_t slot = kSlots; slot-- > 0;) free_slots_.push_back(slot);
+    for (uint32_t slot = kSlots; slot-- > 0;) (slot < kReplySlots ? free_reply_slots_ : free_slots_).push_back(slot);
   }
 
   void start() {
@@ -74,10 +75,9 @@ class SegmentChannel : public Channel {
 
   Status post(const Command& command, Pending& pending) override {
     std::unique_lock lock(mutex_);
-    reclaim();
     freed_.wait(lock, [&] { return !free_slots_.empty() || lost_; });
     if (lost_) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the executor has gone");
-    pending.slot = submit(command);
+    pending.slot = submit(command, free_slots_);
     return {};
   }
 
@@ -129,24 +129,25 @@ class SegmentChannel : public Channel {
     return fate_;
   }
 
+  // Does not wait for the executor: the channel's thread calls it, too.
   void reply(uint64_t id, int32_t status, std::span<const offpath_span_t>) override {
     Command command;
     command.kind = Kind::reply;
     command.id = id;
     command.words[0] = static_cast<uint64_t>(status);
-    std::unique_lock lock(mutex_);
-    reclaim();
-    freed_.wait(lock, [&] { return !free_slots_.empty() || lost_; });
-    if (!lost_) unwatched_.push_back(submit(command));
+    const std::lock_guard lock(mutex_);
+    if (lost_) return;
+    replies_.push_back(command);
+    submit_replies();
   }
 
  private:
   uint8_t* host_address(uint64_t address) const { return segment_.data() + kHeapOffset + (address - heap_address_); }
 
   // Under the lock, with a slot free. Returns the slot.
-  uint32_t submit(const Command& command) {
-    const uint32_t number = free_slots_.back();
-    free_slots_.pop_back();
+  uint32_t submit(const Command& command, std::vector<uint32_t>& free) {
+    const uint32_t number = free.back();
+    free.pop_back();
     Slot& slot = header_.slots[number];
     encode_header({command.kind, Command::kBytes, command.id}, slot.header);
     encode(command, std::span<uint8_t, Command::kBytes>(slot.command));
@@ -159,13 +160,17 @@ class SegmentChannel : public Channel {
     return number;
   }
 
-  // Under the lock: slots of commands that nobody waits for.
-  void reclaim() {
-    std::erase_if(unwatched_, [&](uint32_t number) {
+  // Under the lock. Of the reply that gets the last slot the executor tells when it has taken it: others may wait then.
+  void submit_replies() {
+    std::erase_if(taken_reply_slots_, [&](uint32_t number) {
       if (header_.slots[number].state != SlotState::done) return false;
-      free_slots_.push_back(number);
+      free_reply_slots_.push_back(number);
       return true;
     });
+    for (; !replies_.empty() && !free_reply_slots_.empty(); replies_.pop_front()) {
+      replies_.front().words[1] = free_reply_slots_.size() == 1 ? 1 : 0;
+      taken_reply_slots_.push_back(submit(replies_.front(), free_reply_slots_));
+    }
   }
 
   // Pages of a long block come in one call instead of one fault each.
@@ -202,6 +207,9 @@ class SegmentChannel : public Channel {
         auto request = UpcallRequest::viewed(header->id, std::move(frame.value()), shared_from_this());
         if (!request.ok()) break;
         UpcallRequest::hand_over(std::move(request.value()), listener_, number);
+      } else if (header->kind == Kind::answer && body.empty()) {
+        const std::lock_guard lock(mutex_);
+        submit_replies();
       } else {
         break;
       }
@@ -233,8 +241,8 @@ class SegmentChannel : public Channel {
   const Listener listener_;
   mutable std::mutex mutex_;
   std::condition_variable freed_;
-  std::vector<uint32_t> free_slots_;
-  std::vector<uint32_t> unwatched_;                   // slots of replies
+  std::vector<uint32_t> free_slots_, free_reply_slots_, taken_reply_slots_;
+  std::deque<Command> replies_;                       // without a slot yet
   std::unordered_map<uint64_t, uint64_t> populated_;  // bytes by address whose pages are mapped here
   std::optional<Fate> fate_;
   std::atomic<bool> lost_{false};

@@ -64,6 +64,9 @@ class SegmentEndpoint : public Endpoint {
     Slot& slot = header_.slots[taken.slot];
     encode(answer, std::span<uint8_t, Answer::kBytes>(slot.answer));
     if (slot.state.exchange(SlotState::done) == SlotState::watched) futex_wake(slot.state);
+    if (taken.command.kind != Kind::reply || taken.command.words[1] == 0) return;
+    const std::lock_guard lock(send_);
+    [[maybe_unused]] const Status sent = send_frame(socket_, {Kind::answer, 0, taken.command.id}, {});
   }
 
   Status send_upcall(uint64_t id, const UpcallFrame& frame, std::span<const iovec>) override {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The executor's end of a stream channel. One idle thread at a time reads; the one that reads a command leaves the
-// reading to the next and runs the command itself. Puts and gets are done while reading.
+// reading to the next and runs the command itself; so it is with gets, as the host may send while nobody takes their data.
+// Puts are done while reading.
 #include "device/frames.hpp"
 #include "executor/endpoint.hpp"
 #include "executor/send_lock.hpp"
@@ -46,7 +47,7 @@ class StreamEndpoint : public Endpoint {
       }
       if (kind == Kind::load || kind == Kind::copy) return true;
       ended_ = !serve(taken.command);
-      if (kind == Kind::reply && !ended_) return true;
+      if (!ended_ && (kind == Kind::reply || (kind == Kind::get && !must_wait(taken.command)))) return true;
     }
     shutdown(line_.socket(), SHUT_RDWR);  // the process ends with its channel
     return false;
@@ -54,6 +55,7 @@ class StreamEndpoint : public Endpoint {
 
   void answer(const Taken& taken, const Answer& answer) override {
     if (taken.command.kind == Kind::reply) return;
+    if (taken.command.kind == Kind::get) return send_data(taken.command);
     std::array<uint8_t, Answer::kBytes> body;
     encode(answer, body);
     {
@@ -87,6 +89,15 @@ class StreamEndpoint : public Endpoint {
   bool shares_memory() const override { return false; }
 
  private:
+  // True: its launch is still running, and whoever runs that sends the data then.
+  bool must_wait(const Command& get) {
+    const std::lock_guard lock(running_mutex_);
+    const auto launch = running_.find(get.after);
+    if (launch == running_.end()) return false;
+    launch->second.push_back(get);
+    return true;
+  }
+
   // What the endpoint does itself. False: it makes no sense, or the connection failed.
   bool serve(const Command& command) {
     const uint64_t address = command.words[0], bytes = command.words[1];
@@ -95,17 +106,8 @@ class StreamEndpoint : public Endpoint {
     switch (command.kind) {
       case Kind::put:
         return reader_.read(reinterpret_cast<void*>(address), bytes).ok();
-      case Kind::get: {
-        {
-          const std::lock_guard lock(running_mutex_);
-          if (const auto launch = running_.find(command.after); launch != running_.end()) {
-            launch->second.push_back(command);
-            return true;
-          }
-        }
-        send_data(command);
+      case Kind::get:
         return true;
-      }
       case Kind::discard:
         return address % 4096 == 0 && madvise(reinterpret_cast<void*>(address), bytes, MADV_DONTNEED) == 0;
       default:

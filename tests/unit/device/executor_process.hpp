@@ -38,6 +38,11 @@ class ExecutorProcess {
   }
   offpath::base::Fd take_socket() { return std::move(socket_); }
   void kill_it() const { kill(process_, SIGKILL); }
+  void stop_it() const {
+    kill(process_, SIGSTOP);
+    waitpid(process_, nullptr, WUNTRACED);
+  }
+  void let_it_go_on() const { kill(process_, SIGCONT); }
 
  private:
   offpath::base::Fd socket_;

@@ -57,15 +57,15 @@ void ask(uint8_t* heap, uint64_t bytes, int64_t* result) {
 }
 
 /* Several at a time, answered in any order. */
-void ask_many(int64_t* result) {
-  uint64_t ids[64];
-  uint64_t values[64];
-  for (uint64_t i = 0; i < 64; ++i) {
+void ask_many(int64_t* result, uint64_t count) {
+  uint64_t ids[count];
+  uint64_t values[count];
+  for (uint64_t i = 0; i < count; ++i) {
     const offpath_span_t output = {&values[i], sizeof(values[i])};
     ids[i] = offpath_upcall_post(43, &i, sizeof(i), 0, 0, &output, 1);
   }
   *result = 0;
-  for (uint64_t i = 64; i-- > 0;) {
+  for (uint64_t i = count; i-- > 0;) {
     if (ids[i] == 0 || offpath_upcall_wait(ids[i]) != 0 || values[i] != i * i) ++*result;
   }
 }

@@ -8,6 +8,8 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <thread>
+#include <utility>
 
 namespace offpath::device {
 namespace {
@@ -29,17 +31,21 @@ void answer_double(offpath_upcall_request_t* request) {
   request->answer(request, good ? 0 : -1);
 }
 
+void answer_square(offpath_upcall_request_t* request) {
+  uint64_t number;
+  memcpy(&number, request->args, sizeof(number));
+  number *= number;
+  memcpy(request->outputs[0].data, &number, sizeof(number));
+  request->answer(request, 0);
+}
+
 // Keeps requests until there are 64, then answers the last first.
 void answer_backwards(offpath_upcall_request_t* request) {
   kept.push_back(request);
   if (kept.size() < 64) return;
   std::reverse(kept.begin(), kept.end());
   for (offpath_upcall_request_t* one : kept) {
-    uint64_t number;
-    memcpy(&number, one->args, sizeof(number));
-    number *= number;
-    memcpy(one->outputs[0].data, &number, sizeof(number));
-    one->answer(one, 0);
+    answer_square(one);
   }
   kept.clear();
 }
@@ -48,6 +54,12 @@ void keep(offpath_upcall_request_t* request) {
   const std::lock_guard lock(mutex);
   kept.push_back(request);
   changed.notify_all();
+}
+
+std::vector<offpath_upcall_request_t*> take_kept(size_t count) {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return kept.size() >= count; });
+  return std::exchange(kept, {});
 }
 
 void lost(uint64_t) { ++channels_lost; }
@@ -101,12 +113,76 @@ TEST_P(UpcallTest, ManyAnsweredInAnyOrder) {
   open(answer_backwards);
   const uint64_t result = device_->allocate(8).value();
   Queue queue;
-  const uint64_t arguments[] = {result};
+  const uint64_t arguments[] = {result, 64};
   ASSERT_TRUE(device_->launch(entry("ask_many"), arguments, queue).ok());
   int64_t wrong = -1;
   ASSERT_TRUE(device_->read(&wrong, result, 8, queue).ok());
   ASSERT_TRUE(device_->wait(queue).ok());
   EXPECT_EQ(wrong, 0);
+}
+
+// More than a segment has slots, and none is taken meanwhile. (A stream's socket would be full.)
+TEST_P(UpcallTest, RepliesDoNotWaitForTheExecutor) {
+  constexpr uint64_t kCount = 600;
+  const bool stops = GetParam() == std::string("segment");
+  open(keep);
+  const uint64_t result = device_->allocate(8).value();
+  Queue queue;
+  const uint64_t arguments[] = {result, kCount};
+  ASSERT_TRUE(device_->launch(entry("ask_many"), arguments, queue).ok());
+  const auto requests = take_kept(kCount);
+  if (stops) process_.stop_it();
+  for (offpath_upcall_request_t* request : requests) answer_square(request);
+  if (stops) process_.let_it_go_on();
+  int64_t wrong = -1;
+  ASSERT_TRUE(device_->read(&wrong, result, 8, queue).ok());
+  ASSERT_TRUE(device_->wait(queue).ok());
+  EXPECT_EQ(wrong, 0);
+}
+
+// They have all slots that regions can have.
+TEST_P(UpcallTest, RepliesReachAsManyRegionsAsThereAre) {
+  constexpr size_t kRegions = 300, kAtOnce = 224;
+  open(keep);
+  const uint64_t ask = entry("ask_many");
+  const uint64_t results = device_->allocate(8 * kRegions).value();
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kRegions; ++i) {
+    threads.emplace_back([&, i] {
+      Queue queue;
+      const uint64_t arguments[] = {results + 8 * i, 1};
+      EXPECT_TRUE(device_->launch(ask, arguments, queue).ok());
+      EXPECT_TRUE(device_->wait(queue).ok());
+    });
+  }
+  for (size_t answered = 0; answered < kRegions;) {
+    const auto requests = take_kept(answered == 0 ? kAtOnce : 1);
+    for (offpath_upcall_request_t* request : requests) answer_square(request);
+    answered += requests.size();
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// The channel's thread answers while the device sends what others have asked for; both are longer than a socket holds.
+TEST_P(UpcallTest, LongRepliesAndLongReadsMeet) {
+  constexpr uint64_t kBytes = 32 << 20;
+  static Device* asked = nullptr;
+  static Queue* reading = nullptr;
+  static std::vector<uint8_t> got;
+  open([](offpath_upcall_request_t* request) {
+    EXPECT_TRUE(asked->read(got.data(), asked->description().heap_address, got.size(), *reading).ok());
+    request->answer(request, 0);
+  });
+  Queue queue, reads;
+  asked = device_.get();
+  reading = &reads;
+  got.assign(kBytes, 1);
+  const uint64_t ask = entry("ask");
+  const uint64_t place = device_->allocate(kBytes / 2).value();
+  const uint64_t arguments[] = {place + 16, kBytes / 4, place};
+  ASSERT_TRUE(device_->launch(ask, arguments, queue).ok());
+  EXPECT_TRUE(device_->wait(queue).ok());
+  EXPECT_TRUE(device_->wait(reads).ok());
 }
 
 TEST_P(UpcallTest, NobodyServes) {
@@ -129,13 +205,7 @@ TEST_P(UpcallTest, AnExecutorThatDiesMeanwhile) {
   Queue queue;
   const uint64_t arguments[] = {place + 16, 10, place};
   ASSERT_TRUE(device_->launch(ask, arguments, queue).ok());
-  offpath_upcall_request_t* request = nullptr;
-  {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [] { return !kept.empty(); });
-    request = kept.back();
-    kept.clear();
-  }
+  offpath_upcall_request_t* request = take_kept(1)[0];
   process_.kill_it();
   EXPECT_EQ(device_->wait(queue).code(), OFFPATH_ERR_SERVICE_LOST);
   device_.reset();
