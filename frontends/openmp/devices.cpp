@@ -59,6 +59,7 @@ Result<std::unique_ptr<Device>> open_local(const Device::Options& options) {
       continue;
     }
     status = socket.status();
+    if (status.code() != OFFPATH_ERR_NO_SERVICE) return status;
     unlink(path.value().c_str());
     if (const Status started = client::start_device_service(path.value()); !started.ok()) return started;
   }

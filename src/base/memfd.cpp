@@ -56,7 +56,15 @@ Result<Memfd> Memfd::adopt(Fd fd, size_t expected_bytes) {
 Result<Memfd> Memfd::map(Fd fd, size_t bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (data == MAP_FAILED) {
-    return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot map %zu bytes of shared memory", bytes);
+    const int number = errno;
+    rlimit limit{};
+    if (number == ENOMEM && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+      return Status::error(OFFPATH_ERR_NO_MEMORY,
+                           "address space limit of %llu bytes is too small for %zu bytes of shared memory. Raise "
+                           "'ulimit -v'",
+                           static_cast<unsigned long long>(limit.rlim_cur), bytes);
+    }
+    return Status::system_error(OFFPATH_ERR_NO_MEMORY, number, "cannot map %zu bytes of shared memory", bytes);
   }
   Memfd memory;
   memory.fd_ = std::move(fd);

@@ -67,4 +67,9 @@ Received receive_passing(int socket, void* data, size_t bytes, std::span<Fd> pas
   return {got, message.msg_flags};
 }
 
+Status no_descriptor_left() {
+  return Status::error(OFFPATH_ERR_NO_SERVICE,
+                       "no file descriptor is left for what came along. Raise 'ulimit -n' (the hard limit, too)");
+}
+
 }  // namespace offpath::base

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/fd.hpp"
+#include "base/result.hpp"
 
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -24,5 +25,7 @@ struct Received {
 };
 // As recvmsg. Descriptors for which there is no place in `passed` are closed.
 Received receive_passing(int socket, void* data, size_t bytes, std::span<Fd> passed, int flags = 0);
+// Where MSG_CTRUNC is among the flags.
+Status no_descriptor_left();
 
 }  // namespace offpath::base

@@ -40,7 +40,8 @@ Status Status::system_error(Code code, int number, const char* format, ...) {
   const size_t used = strnlen(status.text_, sizeof(status.text_));
   char room[64];
   const char* const said = strerror_r(number, room, sizeof(room));
-  if (written >= 0) snprintf(status.text_ + used, sizeof(status.text_) - used, ": %s", said);
+  const char* const cure = number == EMFILE ? ". Raise 'ulimit -n'" : "";
+  if (written >= 0) snprintf(status.text_ + used, sizeof(status.text_) - used, ": %s%s", said, cure);
   return status;
 }
 

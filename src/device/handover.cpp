@@ -32,13 +32,13 @@ constexpr off_t kMaxEnvironmentBytes = 4 << 20;
 // Without what would be loaded into the executor in front of its own libraries.
 Result<Fd> environment_file() {
   Fd file(memfd_create("offpath-environment", MFD_CLOEXEC));
-  if (!file.valid()) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot pass the environment");
+  if (!file.valid()) return Status::system_error(OFFPATH_ERR_STATE, errno, "cannot pass the environment");
   std::string text;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (strncmp(*entry, "LD_PRELOAD=", 11) != 0) text.append(*entry).push_back('\0');
   }
   if (write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot pass the environment");
+    return Status::system_error(OFFPATH_ERR_STATE, errno, "cannot pass the environment");
   }
   return file;
 }
@@ -68,6 +68,8 @@ Result<Fd> connect_local(const std::string& path) {
   const Fd output = open_or_null(STDOUT_FILENO);
   const Fd error = open_or_null(STDERR_FILENO);
   const Fd folder(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!output.valid() || !error.valid() || !folder.valid())
+    return Status::system_error(OFFPATH_ERR_STATE, errno, "cannot pass stdout, stderr or the working folder");
   const int descriptors[kDescriptors] = {output.get(), error.get(), folder.get(), environment->get()};
   uint32_t version = kVersion;
   const iovec part{&version, sizeof(version)};
@@ -82,7 +84,8 @@ Result<Handover> receive_handover(int socket, int timeout_ms) {
   if (poll(&wait, 1, timeout_ms) <= 0) return Status::error(OFFPATH_ERR_NO_SERVICE, "a client asked for nothing");
   uint32_t version = 0;
   std::array<Fd, kDescriptors> descriptors;
-  const ssize_t got = base::receive_passing(socket, &version, sizeof(version), descriptors).bytes;
+  const auto [got, flags] = base::receive_passing(socket, &version, sizeof(version), descriptors);
+  if (got > 0 && (flags & MSG_CTRUNC) != 0) return base::no_descriptor_left();
   if (got != sizeof(version) || version != kVersion || !descriptors.back().valid()) {
     return Status::error(OFFPATH_ERR_NO_SERVICE,
                          "program and device service are of different releases. Install them together");

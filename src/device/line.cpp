@@ -56,8 +56,9 @@ Status receive_plain(int socket, void* out, size_t bytes, int timeout_ms, Fd* pa
                            "no answer on a device's channel within %d ms (it is down or overloaded)", timeout_ms);
     }
     Fd descriptor;
-    const ssize_t got = base::receive_passing(socket, to, bytes, {&descriptor, 1}).bytes;
+    const auto [got, flags] = base::receive_passing(socket, to, bytes, {&descriptor, 1});
     if (got <= 0) return closed();
+    if ((flags & MSG_CTRUNC) != 0) return base::no_descriptor_left();
     if (descriptor.valid() && passed != nullptr) *passed = std::move(descriptor);
     to += got;
     bytes -= static_cast<size_t>(got);

@@ -121,7 +121,9 @@ class SegmentEndpoint : public Endpoint {
 Result<std::unique_ptr<Endpoint>> open_segment_endpoint(int socket, Description description,
                                                         std::chrono::microseconds spin) {
   auto segment = Memfd::create("offpath-device", kHeapOffset + description.heap_bytes);
-  if (!segment.ok()) return segment.status();
+  if (!segment.ok()) {
+    return Status::error(segment.status().code(), "%s, or lower OFFPATH_DEVICE_MEMORY_BYTES", segment.status().text());
+  }
   const int descriptor = segment->fd();
   auto endpoint = std::make_unique<SegmentEndpoint>(socket, std::move(segment.value()), spin);
   description.heap_address = endpoint->heap_address();

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,10 +68,18 @@ int become_service(void* data) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  rlimit limit{};  // the program may have used all that it may have
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
   // Out of the way of the numbers below first.
   const int listening = fcntl(launch->listening, F_DUPFD, 10);
   const int token = fcntl(launch->token, F_DUPFD, 10);
   const int null_device = fcntl(launch->null_device, F_DUPFD, 10);
+  if (listening < 0 || token < 0 || null_device < 0) {
+    launch->error = errno;
+    leave(127);
+  }
   for (int fd = 0; fd < 3; ++fd) dup2(null_device, fd);
   dup2(listening, kListenFd);
   dup2(token, kTokenFd);
@@ -111,6 +120,7 @@ Result<Fd> launch(std::vector<std::string> service, const std::string& socket_pa
   }
   token_write.reset();
   Fd null_device(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null_device.valid()) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot open /dev/null");
   launch.listening = listening->get();
   launch.token = token_read.get();
   launch.null_device = null_device.get();

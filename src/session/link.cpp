@@ -234,10 +234,7 @@ Result<Fd> receive_message(int socket, void* data, size_t bytes, int timeout_ms)
     return Status::error(OFFPATH_ERR_NO_SERVICE, "no answer on the local socket within %d ms", timeout_ms);
   Fd passed;
   const auto [got, flags] = base::receive_passing(socket, data, bytes, {&passed, 1});
-  if (got > 0 && (flags & MSG_CTRUNC) != 0) {
-    return Status::error(OFFPATH_ERR_NO_SERVICE,
-                         "no file descriptor is left for what came along. Raise 'ulimit -n' (the hard limit, too)");
-  }
+  if (got > 0 && (flags & MSG_CTRUNC) != 0) return base::no_descriptor_left();
   if (got <= 0) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the other side closed the local socket");
   if (got != static_cast<ssize_t>(bytes) || (flags & MSG_TRUNC) != 0) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of %zd bytes on the local socket, expected %zu", got, bytes);

@@ -4,12 +4,14 @@
 import contextlib
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
 import subprocess
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import openmp_support
@@ -50,6 +52,25 @@ def test_a_crash_after_a_region_has_started_something(way, build):  # noqa: F811
     result = run(build("crash"), way, env=seen_by(local=1))
     os.kill(int(result.stdout.split()[-1]), signal.SIGKILL)
     assert result.returncode in ABORTED and "device 0" in offpath_lines(result)[0], result.stderr
+
+
+@pytest.mark.parametrize("left", range(12))
+def test_a_program_with_few_descriptors_left(left, build):  # noqa: F811
+    result = run(build("descriptors"), str(left), env=seen_by(local=1))
+    if result.returncode != 0:
+        (line,) = offpath_lines(result)
+        assert "ulimit -n" in line, result.stderr
+    assert result.returncode in ((0,) if left == 11 else (0, *ABORTED))
+
+
+def test_a_program_with_little_address_space(build):  # noqa: F811
+    program = build("crash")
+    limit = partial(resource.setrlimit, resource.RLIMIT_AS, (1 << 30, 1 << 30))
+    env = os.environ | seen_by(local=1) | {"OFFPATH_DEVICE_MEMORY_BYTES": str(2 << 30)}
+    result = subprocess.run([program, "none"], env=env, preexec_fn=limit, capture_output=True, text=True)
+    assert result.returncode in ABORTED
+    (line,) = [each for each in result.stderr.splitlines() if "offpath" in each]
+    assert "ulimit -v" in line and "OFFPATH_DEVICE_MEMORY_BYTES" in line
 
 
 def test_unified_shared_memory(folder, build):  # noqa: F811
