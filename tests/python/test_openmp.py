@@ -175,6 +175,15 @@ def test_plain_clang_with_the_documented_flags(folder):
     assert result.returncode == 0 and "Hello from x86_64" in result.stdout, result.stderr
 
 
+@requires(None if shutil.which("gfortran") else "gfortran is missing. Run: make setup")
+def test_fortran_has_the_devices_through_c_functions(build, folder):
+    subprocess.run(["gfortran", "-fopenmp", "-c", PROGRAMS / "fortran.f90"], cwd=folder, check=True)
+    objects = [PROGRAMS / "fortran_part.c", "fortran.o"]
+    build.compile([*objects, "-o", "fortran", "-lgfortran", "-lgomp"], TARGETS["x86_64"])
+    result = run(folder / "fortran", env=seen_by(local=1))
+    assert (result.stdout, result.stderr) == ("T 0 42.0\n", ""), result
+
+
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernel(kernel, arch, device):
