@@ -158,6 +158,17 @@ def test_as_many_programs_as_a_large_node_has_cores(build):
     assert result.returncode == 0 and result.stderr == "", (result.stdout, result.stderr)
 
 
+def test_regions_write_to_the_programs_streams(build):
+    result = run(build("streams"), env=seen_by(local=1))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "to stdout\n", "to stderr\n")
+
+
+def test_several_devices_in_one_program(build):
+    result = run(build("devices"), env=seen_by(local=3))
+    assert result.returncode == 0 and result.stderr == "", (result.stdout, result.stderr)
+    assert len(result.stdout.splitlines()) == 4
+
+
 @arm
 def test_several_devices_of_each_architecture_in_one_program(build, folder, emulated):
     with standing_device("second", "aarch64", folder, Path(emulated.key_file)) as second:
