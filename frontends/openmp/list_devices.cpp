@@ -51,7 +51,7 @@ int main() {
     return 1;
   }
   std::vector<DeviceEntry>& entries = list.value();
-  // libomptarget asks the plugin of x86_64 first: its devices have the lower numbers.
+  // As for a program whose code for x86_64 is the first.
   std::stable_sort(entries.begin(), entries.end(),
                    [](const DeviceEntry& a, const DeviceEntry& b) { return a.machine < b.machine; });
   std::vector<ordered_json> rows(entries.size());

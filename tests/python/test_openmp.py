@@ -176,6 +176,12 @@ def test_several_devices_of_each_architecture_in_one_program(build, folder, emul
         assert result.returncode == 0, (result.stdout, result.stderr)
         lines = [line.split() for line in result.stdout.splitlines()[:-1]]
         assert [words[1] for words in lines] == ["x86_64", "x86_64", "aarch64", "aarch64"]
+        targets = f"{TARGETS['aarch64']},{TARGETS['x86_64']}"
+        build.compile([PROGRAMS / "devices.c", "-o", "devices_arm_first"], targets)
+        result = run(folder / "devices_arm_first", env=seen_by(emulated, second, local=2))
+        assert result.returncode == 0, (result.stdout, result.stderr)
+        lines = [line.split() for line in result.stdout.splitlines()[:-1]]
+        assert [words[1] for words in lines] == ["aarch64", "aarch64", "x86_64", "x86_64"]
 
 
 def test_plain_clang_with_the_documented_flags(folder):
