@@ -54,6 +54,25 @@ def test_bad_input_is_one_line(arguments, words):
     assert_one_line_error(offpath(*arguments), *words)
 
 
+@pytest.mark.parametrize("content", [None, "folder", b"\xff\xfe\0", b'{"a": [', b"7", b"{}", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plan"], ["plan", "scale", "--nodes", "2", "--machine"], ["plan", "balance", "--report"],
+        ["plan", "minimd", "--dpu", "x", "--host"], ["report"], ["train-advice"], ["policy", "import"],
+        ["split", "--weights"],
+    ],
+)  # fmt: skip
+def test_a_file_that_holds_something_else_is_one_line(arguments, content, tmp_path):
+    file = tmp_path / "file.json"
+    if content == "folder":
+        file.mkdir()
+    elif content is not None:
+        file.write_bytes(content)
+    unread = content in (None, "folder")
+    assert_one_line_error(offpath(*arguments, str(file)), str(file), "cannot be read" if unread else "is no ")
+
+
 def test_a_number_that_the_service_refuses_is_refused_before_the_run():
     result = offpath("run", "--", "true", env={"OFFPATH_SERVICE_WORKERS": "many"})
     assert_one_line_error(result, "OFFPATH_SERVICE_WORKERS='many'", "from 1 to 64")

@@ -51,7 +51,7 @@ def test_frames_say_where(file):
 
 def test_a_foreign_file_is_refused(tmp_path):
     (tmp_path / "x.json").write_text("{}")
-    with pytest.raises(UserError, match="holds no recording"):
+    with pytest.raises(UserError, match="is no trace of Offpath"):
         frames.read(tmp_path / "x.json")
 
 

@@ -4,7 +4,8 @@
 import pytest
 from offpath.base.paths import paths
 from offpath.plan import dealing, machine, model, replay
-from offpath.trace.profile import Profile, Rank
+from offpath.trace.profile import Profile
+from offpath.trace.record import Rank
 
 MS = 1_000_000
 WORLD = [0, 1]
@@ -14,7 +15,7 @@ class Recorder:
     """Writes the records of one rank as the recording library does."""
 
     def __init__(self, number):
-        self.rank = Rank(number, f"node{number}", {0: WORLD, 1: WORLD})
+        self.rank = Rank(number, len(WORLD), f"node{number}", members={0: WORLD, 1: WORLD})
         self.now_ns, self.count = 0, 0
 
     def _call(self, took_ns=1000, **fields):

@@ -90,7 +90,7 @@ def test_receives_get_what_mpi_would_give_them(tmp_path):
         [posted(0, "irecv", messages.ANY, tag=5), posted(1, "irecv", 0, tag=messages.ANY),
          posted(2, "irecv", messages.ANY, tag=messages.ANY), posted(3, "irecv", 0, tag=9)],
     ]  # fmt: skip
-    found = messages.matched(load(tmp_path, *ranks).ranks, lambda rank, comm: comm)
+    found = messages.matched(load(tmp_path, *ranks).ranks)
     pairs = {number: (pair.sender, pair.number) for (rank, number), pair in found.items() if rank == 2}
     assert pairs == {0: (1, 0), 1: (0, 0), 2: (0, 1)}, "by posting, and each sender's in its order"
     assert (1, 1) not in found, "to itself"

@@ -549,7 +549,8 @@ def test_the_closing_line_tells_the_policy_from_what_the_service_does_not_do():
 
 def test_lines_cut_short_are_left_out(tmp_path):
     file = tmp_path / "s"
-    file.write_text(json.dumps({"rank": 0}) + '\n{"rank": 1, "no\n[1]\n')
+    lines = [json.dumps({"rank": 0}), '{"rank": 1, "no', "[1]", '{"reason": "é']
+    file.write_bytes("\n".join(lines).encode()[:-1])  # in the midst of a letter
     assert stats.read(file) == [{"rank": 0}]
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files and folders that we write: nobody else's, and looked at before anything long begins."""
+"""Files and folders: those that we write are nobody else's, and looked at before anything long begins; of one that
+cannot be read, or holds something else, one line says so."""
 
 from __future__ import annotations
 
@@ -7,10 +8,14 @@ import contextlib
 import json
 import os
 import stat
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 
-from offpath.base.errors import UserError
+from offpath.base.errors import UserError, write_error
+
+Taken = TypeVar("Taken")
 
 
 def private_folder(folder: Path) -> Path:
@@ -72,6 +77,59 @@ def writable_file(path: Path | None, option: str) -> None:
         raise UserError(f"{option} {path} cannot be written ({error.strerror}). Give another file.") from None
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UserError(f"{option} {path} cannot be written (no permission, or a folder). Give another file.")
+
+
+def no_room(folder: Path) -> str:
+    """Why nothing can be written there now; empty: it can."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(4096))
+    except OSError as error:
+        return write_error(error.errno)
+    return ""
+
+
+def read_text(file: Path, what: str, cure: str) -> str:
+    """Raises UserError, one line, where it cannot be read. `what`: it should be one; `cure`: what to do then."""
+    try:
+        return file.read_text()
+    except OSError as error:
+        raise UserError(f"the {what} {file} cannot be read ({error.strerror}). {cure}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{file} is no {what} (it is not text). {cure}") from None
+
+
+def read_json(file: Path, what: str, cure: str, take: Callable[[Any], Taken]) -> Taken:
+    """What `take` makes of it. Whatever it raises of other content is one line as well; words of its own are in a
+    ValueError."""
+    text = read_text(file, what, cure)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UserError(f"{file} is no {what}, or was cut short (it is not JSON). {cure}") from None
+    try:
+        return take(found)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        own = {ValueError: str(error), KeyError: f"it has no {error}"}
+        why = own.get(type(error), "it holds something else")
+        raise UserError(f"{file} is no {what} ({why}). {cure}") from None
+
+
+def json_if_any(file: Path) -> dict | None:
+    """The object in it; None where there is none, or none yet."""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        found = json.loads(file.read_text())
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def of_format(found: Any, name: str, version: int) -> dict:
+    """The same, for take() of read_json(). Raises ValueError for another format, or version."""
+    if not isinstance(found, dict) or found.get("format") != name:
+        raise ValueError(f"its format is not {name}")
+    if found.get("version") != version:
+        raise ValueError(f"it has version {found.get('version')}, and only {version} is known")
+    return found
 
 
 def write_json(file: Path, value: dict) -> None:

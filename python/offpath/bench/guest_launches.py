@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from offpath.base import handover
+from offpath.base import files, handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench.crowd import Crowd
@@ -69,8 +69,8 @@ def launch_crowd(setting: Setting, mode: Peer, load: list[str], seconds: float, 
         folder = stack.enter_context(handover.folder())
         jobs = []
         for job in range(setting.jobs):
-            files = {"--ready": folder / f"ready{job}", "--go": folder / "go", "--json": _json(folder, job)}
-            argv = [*program, *(str(word) for pair in files.items() for word in pair)]
+            asked = {"--ready": folder / f"ready{job}", "--go": folder / "go", "--json": _json(folder, job)}
+            argv = [*program, *(str(word) for pair in asked.items() for word in pair)]
             wish = local.prepared(setting.mpi, setting.ranks, argv, mode.offload, mode.env, crowded=crowded)
             jobs.append(stack.enter_context(wish))
         crowd = stack.enter_context(Crowd())
@@ -85,7 +85,7 @@ def launch_crowd(setting: Setting, mode: Peer, load: list[str], seconds: float, 
             computed = _ended(computations)
             problem = _until(PATIENCE_S, [], lambda: _over(running))
         felt = _ended(sleepers)
-        done = [comparison.written(_json(folder, job)) for job in range(len(jobs))]
+        done = [files.json_if_any(_json(folder, job)) for job in range(len(jobs))]
         problem = _failed(folder, running, done) or problem or (_idle(jobs) if mode.must_offload else None)
     if problem:
         raise UserError(problem, FAILED)
@@ -119,9 +119,9 @@ def _strangers(crowd: Crowd, folder: Path, does: str) -> list[Stranger]:
     for core in local.available_cores():
         output = folder / f"{does}{core}"
         found.append((crowd.start([program, "--does", does, "--core", str(core)], os.environ, output), output))
-    processes, files = zip(*found)
-    if _until(PATIENCE_S, processes, lambda: all(file.read_bytes() for file in files)):
-        raise UserError(f"An unrelated program could not be started ({_last_words(files)}). Run: make build")
+    processes, outputs = zip(*found)
+    if _until(PATIENCE_S, processes, lambda: all(file.read_bytes() for file in outputs)):
+        raise UserError(f"An unrelated program could not be started ({_last_words(outputs)}). Run: make build")
     return found
 
 
@@ -171,6 +171,6 @@ def _json(folder: Path, job: int) -> Path:
     return folder / f"out{job}.json"
 
 
-def _last_words(files: Sequence[Path]) -> str:
-    said = "\n".join(file.read_text(errors="replace") for file in files)
+def _last_words(outputs: Sequence[Path]) -> str:
+    said = "\n".join(file.read_text(errors="replace") for file in outputs)
     return comparison.last_words(said, "(load|offpath|offpath-stranger):|.*WRONG")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from offpath.base import proc, processes
 from offpath.base.errors import UserError
-from offpath.base.files import new_file, new_secret, private_folder
+from offpath.base.files import json_if_any, new_file, new_secret, private_folder
 from offpath.base.oldest import StrEnum
 from offpath.base.paths import Paths, config_folder, paths, runtime_folder
 
@@ -152,8 +152,8 @@ def running() -> list[Record]:
 def load(name: str) -> Record | None:
     path = _folder() / f"{name}.json"
     try:
-        record = Record(**json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError):
+        record = Record(**(json_if_any(path) or {}))
+    except TypeError:
         return None
     if not _is_running(record):
         path.unlink(missing_ok=True)

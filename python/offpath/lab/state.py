@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import sys
 from collections.abc import Iterable
@@ -114,10 +113,7 @@ def remove_abandoned() -> list[str]:
 
 
 def _read(name: str, what: str) -> dict | None:
-    try:
-        return json.loads((STATE_ROOT / name / what).read_text())
-    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
-        return None
+    return files.json_if_any(STATE_ROOT / name / what)
 
 
 def _identity(pid: int) -> dict | None:

@@ -146,16 +146,15 @@ def _site() -> list[dict]:
 
 def read_file(file: Path) -> list[dict]:
     """Practices as write_file() has written them. Raises UserError, one line, for any other file."""
-    try:
-        said = json.loads(file.read_text())
-        practices = [{column: each[column] for column in COLUMNS} for each in said["practices"]]
-        json.dumps(practices, ensure_ascii=False).encode()  # SQLite takes nothing but text
-        whole = said["format"] == FORMAT and all(map(_is_practice, practices))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{file} holds no practices ({error}). Write one with: offpath policy export FILE") from None
-    if not whole:
-        raise UserError(f"{file} holds no practices of format {FORMAT}. Write one with: offpath policy export FILE")
-    return practices
+    return files.read_json(file, "list of practices", "Write one with: offpath policy export FILE", _practices)
+
+
+def _practices(said: dict) -> list[dict]:
+    found = [{column: each[column] for column in COLUMNS} for each in said["practices"]]
+    json.dumps(found, ensure_ascii=False).encode()  # SQLite takes nothing but text
+    if said["format"] != FORMAT or not all(map(_is_practice, found)):
+        raise ValueError(f"it is not of format {FORMAT}")
+    return found
 
 
 def _is_practice(each: dict) -> bool:

@@ -36,7 +36,7 @@ def read(name: str) -> list[dict]:
         return []
     ranks = []
     for line in content.splitlines():
-        with contextlib.suppress(json.JSONDecodeError):
+        with contextlib.suppress(ValueError):
             entry = json.loads(line)
             if isinstance(entry, dict):
                 ranks.append(entry)

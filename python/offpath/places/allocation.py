@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from offpath.base import console, handover, processes
+from offpath.base import console, files, handover, processes
 from offpath.base.errors import UserError
 from offpath.base.paths import built, paths
 from offpath.base.processes import Completed
@@ -220,7 +220,7 @@ def try_mpi(where: AllocationPlace, ranks: int) -> None:
     with handover.folder() as folder:
         argv = [program, "--collective", "ialltoall", "--repeats", "1", "--sizes", "1024", "--json"]
         result = where.run(where.launcher.mpi, [*argv, str(folder / "out.json")], False, {})
-        written = comparison.written(folder / "out.json")
+        written = files.json_if_any(folder / "out.json")
         found = written and written["rows"][0]["ranks"]
     if result.returncode != 0:
         raise UserError(f"An MPI program does not run there ({_said(result)}). {_pmi_advice(where.launcher)}")

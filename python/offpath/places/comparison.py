@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 import os
 import platform
 import re
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from offpath.base import console, handover
+from offpath.base import console, files, handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths, source_root
 from offpath.base.processes import Completed
@@ -147,8 +146,8 @@ def launch_for_json(where: Place, mpi: str, argv: Sequence[str], offload: bool, 
             result = where.run(mpi, [*argv, "--json", str(file)], offload, env)
         except subprocess.TimeoutExpired as error:
             problem = f"{title} did not end within {error.timeout:.0f} s (it hangs). Please report this."
-            return Launch(written(file), [], problem)
-        output, problem = written(file), None
+            return Launch(files.json_if_any(file), [], problem)
+        output, problem = files.json_if_any(file), None
         if result.returncode != 0 or output is None:
             own = f"({re.escape(Path(argv[0]).name)}|offpath):|verified: no"
             said = last_words(result.said, own)
@@ -166,13 +165,6 @@ def run_for_json(
     if launch.problem:
         raise UserError(launch.problem, 1)
     return launch.output, launch.stats
-
-
-def written(file: Path) -> dict | None:
-    try:
-        return json.loads(file.read_text())
-    except (OSError, json.JSONDecodeError):
-        return None
 
 
 def last_words(said: str, own: str = "") -> str:

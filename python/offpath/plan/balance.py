@@ -7,7 +7,6 @@ as it is. So balancing brings at most seconds / (seconds - what lies between lar
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from typing import Annotated, Any, Optional
 import typer
 
 from offpath.base import console, files
-from offpath.base.errors import UserError
 from offpath.base.tables import Table
 
 
@@ -57,18 +55,17 @@ class Loads:
 
 
 def read(file: Path) -> Loads:
-    try:
-        run: dict[str, Any] = json.loads(file.read_text())
-        stretches = [[float(load) for load in stretch] for stretch in run["loads_s"]]
-        loads = Loads(float(run["seconds"]), stretches)
-        fitting = bool(stretches) and all(len(each) == len(stretches[0]) > 0 for each in stretches)
-        usable = fitting and all(0 <= load < math.inf for each in stretches for load in each)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{file} has no loads of ranks ({type(error).__name__}). Make one: amr --json {file}") from None
+    """Raises UserError."""
+    return files.read_json(file, "report of loads", f"Make one: amr --json {file}", _loads)
+
+
+def _loads(run: dict) -> Loads:
+    stretches = [[float(load) for load in stretch] for stretch in run["loads_s"]]
+    loads = Loads(float(run["seconds"]), stretches)
+    fitting = bool(stretches) and all(len(each) == len(stretches[0]) > 0 for each in stretches)
+    usable = fitting and all(0 <= load < math.inf for each in stretches for load in each)
     if not usable or not 0 < loads.seconds < math.inf:
-        raise UserError(
-            f"{file} has loads that cannot be (ranks come and go, or are negative). Make one: amr --json {file}"
-        )
+        raise ValueError("ranks come and go in it, or have loads that cannot be")
     return loads
 
 

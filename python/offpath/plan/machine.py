@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import copy
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.sizes import parse_rate
 from offpath.launch import cluster_files
@@ -81,15 +80,12 @@ class Rates:
 
 
 def rates(machine: dict) -> Rates:
-    def core(field: str) -> float | None:
-        found = machine.get("cores", {}).get(field, CORES[field])
-        return found["median"] if isinstance(found, dict) else found
-
+    cores = {"cores": CORES | machine.get("cores", {})}
     copy_rate = value(machine, "memory", "copy_bytes_per_ns")
     return Rates(
-        core_flop_per_s=1e9 * core("compute_flop_per_ns"),
+        core_flop_per_s=1e9 * value(cores, "cores", "compute_flop_per_ns"),
         core_memory_bytes_per_s=2e9 * copy_rate,
-        two_cores_memory_bytes_per_s=4e9 * (core("shared_copy_bytes_per_ns") or copy_rate),
+        two_cores_memory_bytes_per_s=4e9 * (value(cores, "cores", "shared_copy_bytes_per_ns") or copy_rate),
         link_bytes_per_s=1e9 * value(machine, "network", "rate_bytes_per_ns"),
         service_speed=value(machine, "service", "speed"),
         handover_s=1e-9 * (value(machine, "service", "post_ns") + value(machine, "service", "wake_ns")),
@@ -98,16 +94,12 @@ def rates(machine: dict) -> Rates:
 
 def load(file: Path) -> dict:
     """Raises UserError with one line for what is missing, foreign or absurd."""
-    try:
-        machine = json.loads(file.read_text())
-    except OSError as error:
-        raise UserError(
-            f"the machine file {file} cannot be read ({error.strerror}). Run: offpath calibrate -o {file}"
-        ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise UserError(f"{file} is no machine file (it is not JSON). Run: offpath calibrate -o {file}") from None
-    check(machine, str(file))
-    return machine
+    def take(found: object) -> dict:
+        machine = files.of_format(found, FORMAT, VERSION)
+        _check(machine, str(file))
+        return machine
+
+    return files.read_json(file, "machine file", f"Run: offpath calibrate -o {file}", take)
 
 
 def chosen(given: Path | None, mpi: str | None = None) -> Path | None:
@@ -120,14 +112,8 @@ def chosen(given: Path | None, mpi: str | None = None) -> Path | None:
     return file
 
 
-def check(machine: object, name: str) -> None:
+def _check(machine: dict, name: str) -> None:
     """Presence and sign; the model itself knows the ranges (src/model/machine.cpp)."""
-    if not isinstance(machine, dict) or machine.get("format") != FORMAT:
-        raise UserError(f"{name} is no machine file (its format is not {FORMAT}). Run: offpath calibrate")
-    if machine.get("version") != VERSION:
-        raise UserError(
-            f"{name} has version {machine.get('version')} (only {VERSION} is known). Run offpath calibrate again."
-        )
     for section, fields in DEFAULTS.items():
         for field in fields:
             found = machine.get(section, {}).get(field) if isinstance(machine.get(section), dict) else None

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.tables import Table
 
@@ -202,14 +202,11 @@ def _show(rows: Sequence[dict], hybrid: bool) -> None:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    try:
-        run = json.loads(file.read_text())
+    def take(run: dict) -> dict[str, Any]:
         run["schedule"], run["other_side_count"], run["dpu_repeats"]
         return run
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(
-            f"{file} is no result of minimd (nothing to predict from). Make one: minimd --json {file}"
-        ) from None
+
+    return files.read_json(file, "result of minimd", f"Make one: minimd --json {file}", take)
 
 
 def _check_together(alone: Mapping[str, Any], beside: Mapping[str, Any]) -> None:

@@ -10,7 +10,8 @@ from offpath.base.oldest import zip_equal
 from offpath.plan import dealing, model
 from offpath.trace import messages
 from offpath.trace.parts import MESSAGES, ONE_SIDED
-from offpath.trace.profile import Profile, Rank
+from offpath.trace.profile import Profile
+from offpath.trace.record import Rank
 
 # Costs of the service that a perfect DPU would not have; no speed is more to the model (src/model/machine.cpp).
 IDEAL = {
@@ -73,7 +74,7 @@ def scenario(profile: Profile) -> Scenario:
     """Finds which records of different ranks are one operation: the n-th on the same communicator; a send and the
     receive that it matches."""
     made = Scenario([], [], dealing.Dealt([], []))
-    matched = messages.matched(profile.ranks, _communicator)
+    matched = messages.matched(profile.ranks)
     numbers: dict = {}
     ranks, sites, fetches = [], [], []
     for rank in profile.ranks:
@@ -102,7 +103,7 @@ def scenario(profile: Profile) -> Scenario:
                     number = _operation(made, numbers, counts, rank, record, place)
                 own[record["op"]] = number
                 if record["kind"] == "fetch":
-                    counter = _communicator(rank, record["comm"]), record["root"]
+                    counter = rank.teams[record["comm"]], record["root"]
                     counters[number] = counter, frozenset(counts.items())
                 acts.append(["post", number])
                 places.append(place)
@@ -131,12 +132,6 @@ def scenario(profile: Profile) -> Scenario:
     return made
 
 
-def _communicator(rank: Rank, number: int) -> tuple:
-    """The same on all ranks; those of the same members are told apart by the order of their first use."""
-    members = rank.members[number]
-    return tuple(members), sum(1 for comm, who in rank.members.items() if who == members and comm < number)
-
-
 def _message(made: Scenario, numbers: dict, pair: messages.Pair, place) -> int:
     number = numbers.get(pair)
     if number is None:
@@ -155,7 +150,7 @@ def _operation(made: Scenario, numbers: dict, counts: dict, rank: Rank, record: 
         made.operations.append({"kind": kind, "bytes": record["bytes"], "members": [rank.number, target]})
         made.site_of_operation.append(place)
         return len(made.operations) - 1
-    key = _communicator(rank, record["comm"])
+    key = rank.teams[record["comm"]]
     index = counts.get(key, 0)
     counts[key] = index + 1
     number = numbers.get((key, index))

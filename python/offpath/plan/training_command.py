@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Optional
@@ -12,7 +11,6 @@ import typer
 from rich import box
 
 from offpath.base import commands, console, files
-from offpath.base.errors import UserError
 from offpath.base.sizes import parse_rate
 from offpath.base.tables import Table
 from offpath.plan.training import Epoch, median_epoch, predict
@@ -60,25 +58,21 @@ def train_advice_command(
 
 
 def read(file: Path) -> Epoch:
-    try:
-        profile = json.loads(file.read_text())
-        rows = profile["epochs"]
-        good = (
-            profile["offpath_training"] == 1
-            and rows
-            and all(isinstance(row[name], (int, float)) for row in rows for name in _NUMBERS)
-            and all(0 <= row[name] < math.inf for row in rows for name in _NUMBERS)
-            and all(isinstance(row.get(name, 0), int) and row.get(name, 0) >= 0 for row in rows for name in _BYTES)
-        )
-    except OSError as error:
-        raise UserError(f"{file} cannot be read ({error.strerror}). Name a file that exists.") from None
-    except (ValueError, KeyError, TypeError):
-        good = False
-    if not good:
-        raise UserError(
-            f"{file} is no profile of a training (a run with OFFPATH_TORCH_PROFILE={file} writes one). Make it anew."
-        )
-    return median_epoch(rows)
+    """Raises UserError."""
+    cure = f"Run it with OFFPATH_TORCH_PROFILE={file}"
+    return median_epoch(files.read_json(file, "profile of a training", cure, _epochs))
+
+
+def _epochs(profile: dict) -> list[dict]:
+    rows = profile["epochs"]
+    if profile["offpath_training"] != 1 or not rows:
+        raise ValueError("it has no epochs")
+    for row in rows:
+        numbers, counts = [row[name] for name in _NUMBERS], [row.get(name, 0) for name in _BYTES]
+        good = all(isinstance(each, (int, float)) and 0 <= each < math.inf for each in numbers)
+        if not good or not all(isinstance(each, int) and each >= 0 for each in counts):
+            raise ValueError("an epoch makes no sense")
+    return rows
 
 
 def show(epoch: Epoch, found: dict[str, float]) -> None:

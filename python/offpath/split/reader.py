@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
+from offpath.base import files
 from offpath.base.errors import UserError
 from offpath.split import flow
 from offpath.split.grammar import NAME, RESERVED, Malformed, statement
@@ -29,13 +30,9 @@ def load(variant: str) -> OperationList:
     path = Path(variant)
     if not path.exists():
         raise UserError(f"There is no variant or file '{variant}'. Give a file, or one of: {', '.join(variants())}.")
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UserError(f"{path} is larger than 64 KiB (an operation list is a page of text). Give another file.")
-        return parse(path.read_text(), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise UserError(f"{path} cannot be read ({reason}). Give an operation list.") from None
+    if path.stat().st_size > MAX_BYTES:
+        raise UserError(f"{path} is larger than 64 KiB (an operation list is a page of text). Give another file.")
+    return parse(files.read_text(path, "operation list", "Give one."), str(path))
 
 
 def parse(text: str, source: str = "operation list") -> OperationList:

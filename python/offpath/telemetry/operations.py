@@ -202,8 +202,7 @@ def join(ranks: list[Rank], known: dict[sites.Place, sites.Site] | None = None) 
     names = sites.of_lines((line for rank in ranks for line in rank.posts + rank.waits), known)
     run = Run(ranks, [], {})
     for rank in ranks:
-        teams = _teams(rank)
-        operations = {line["op"]: _operation(rank, line, teams, names) for line in rank.posts}
+        operations = {line["op"]: _operation(rank, line, names) for line in rank.posts}
         waits = [_wait(line, operations, names) for line in rank.waits]
         regions = user_regions.of_rank(rank)
         user_regions.assign(regions, [*operations.values(), *waits])
@@ -218,21 +217,11 @@ def _site(line: dict, names: dict[sites.Place, sites.Site]) -> sites.Site:
     return names.get(sites.place_of(line), sites.UNKNOWN)
 
 
-def _teams(rank: Rank) -> dict[int, tuple]:
-    seen: Counter = Counter()
-    teams = {}
-    for number, members in sorted(rank.members.items()):
-        key = tuple(members)
-        teams[number] = (key, seen[key])
-        seen[key] += 1
-    return teams
-
-
-def _operation(rank: Rank, line: dict, teams: dict[int, tuple], names: dict) -> Operation:
+def _operation(rank: Rank, line: dict, names: dict) -> Operation:
     blocking = line.get("blocking") is True
     path = "dpu" if line.get("path") == "dpu" else "host"
     why = "off" if rank.reason else str(line.get("why") or _undecided(str(line.get("kind")), blocking))
-    team = teams[line["comm"]]
+    team = rank.teams[line["comm"]]
     made = Operation(
         rank.number, line["op"], str(line.get("kind")), sites.call_of(line), blocking, line["bytes"], path, why,
         str(line.get("algorithm") or ""), _site(line, names), line["begin_ns"], line["end_ns"], team,

@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from offpath.base.errors import DISK_FULL, UserError
@@ -143,9 +142,8 @@ class _Export:
         return made
 
     def _services(self) -> Iterator[tuple[Any, Slice]]:
-        host_of = {rank.number: rank.host for rank in self._run.ranks}
         for host in self._run.hosts:
-            for each, lane in perfetto.lanes(self._run, host_of, host):
+            for each, lane in perfetto.lanes(self._run, host):
                 facts = {"bytes": each.bytes, "operation": each.number, "rank": each.rank, "peer": each.last_peer}
                 facts["algorithm"] = each.algorithm
                 location = self._definitions.lane(host, lane)
@@ -212,12 +210,7 @@ class _Export:
 
 def _matched(run: Run) -> dict[tuple[int, int], messages.Pair]:
     """Of a sample nobody knows which message a receive got."""
-    if any(rank.sample > 1 for rank in run.ranks):
-        return {}
-    ranks = [SimpleNamespace(number=rank.number, members=rank.members, records=rank.posts) for rank in run.ranks]
-    teams = {(each.rank, each.number): each.team for each in run.operations}
-    names = {(rank.number, line["comm"]): teams[rank.number, line["op"]] for rank in run.ranks for line in rank.posts}
-    return messages.matched(ranks, lambda rank, number: names[rank.number, number])
+    return {} if any(rank.sample > 1 for rank in run.ranks) else messages.matched(run.ranks)
 
 
 def _write(writer: Any, slices: list[Slice]) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath.base import files
 from offpath.launch.stats import Cost
 from offpath.telemetry import operations
 from offpath.telemetry.batch_job import BatchJob
@@ -147,7 +148,7 @@ class Counter:
 def counters(file: Path) -> list[Counter]:
     """Of a trace that load() has found to be one; what makes no sense is left out."""
     found = []
-    for event in json.loads(file.read_text()).get("traceEvents", ()):
+    for event in (files.json_if_any(file) or {}).get("traceEvents", ()):
         if not isinstance(event, dict) or event.get("ph") != "C":
             continue
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
@@ -158,17 +159,17 @@ def counters(file: Path) -> list[Counter]:
     return found
 
 
-def lanes(run: Run, host_of: dict[int, str], host: str) -> Iterator[tuple[Operation, int]]:
+def lanes(run: Run, host: str) -> Iterator[tuple[Operation, int]]:
     """What the service on a host did, each with the number of its lane, from 1."""
-    served = [each for each in run.operations if each.done_ns is not None and host_of[each.rank] == host]
+    there = {rank.number for rank in run.ranks if rank.host == host}
+    served = [each for each in run.operations if each.done_ns is not None and each.rank in there]
     return _lanes(sorted(served, key=lambda each: each.started_ns))
 
 
 def _services(run: Run) -> Iterator[dict]:
-    host_of = {rank.number: rank.host for rank in run.ranks}
     for number, host in enumerate(run.hosts):
         own = []
-        for each, lane in lanes(run, host_of, host):
+        for each, lane in lanes(run, host):
             own.append(each)
             facts = {"rank": each.rank, "bytes": each.bytes, "algorithm": each.algorithm, "last peer": each.last_peer}
             yield _slice(each.name, SERVICES + number, lane, each.started_ns, each.done_ns, facts)

@@ -9,10 +9,10 @@ as it was.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from offpath.trace.profile import Rank
+from offpath.trace.record import Rank
 
 ANY = -1
 EAGER_BYTES = 65536  # up to there a blocking send waits for nobody, with any library
@@ -34,19 +34,19 @@ def waits(record: dict) -> bool:
     return record["kind"] != "isend" or record["bytes"] > EAGER_BYTES
 
 
-def matched(ranks: Sequence[Rank], team_of: Callable[[Rank, int], tuple]) -> dict[tuple[int, int], Pair]:
-    """By rank and operation, of both ends. `team_of`: what a communicator is called on all its members alike."""
+def matched(ranks: Sequence[Rank]) -> dict[tuple[int, int], Pair]:
+    """By rank and operation, of both ends."""
     sends: dict[tuple, dict[tuple, deque]] = defaultdict(lambda: defaultdict(deque))
     for rank in ranks:
         for record in _of_kind(rank, "isend"):
             receiver = rank.members[record["comm"]][record["root"]]
-            sends[team_of(rank, record["comm"]), receiver][rank.number, record["tag"]].append(record)
+            sends[rank.teams[record["comm"]], receiver][rank.number, record["tag"]].append(record)
     found = {}
     for rank in ranks:
         for record in _of_kind(rank, "irecv"):
             root = record["root"]
             sender = ANY if root == ANY else rank.members[record["comm"]][root]
-            queues = sends[team_of(rank, record["comm"]), rank.number]
+            queues = sends[rank.teams[record["comm"]], rank.number]
             fitting = [key for key in _keys(queues, sender, record["tag"]) if queues.get(key)]
             if not fitting:
                 continue

@@ -6,14 +6,13 @@ Every function raises UserError with one line for what is foreign, damaged or cu
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
-from offpath.base import room
+from offpath.base import files, room
 from offpath.base.errors import DISK_FULL, UserError, write_error
 from offpath.trace.parts import read as read_part
 
@@ -39,14 +38,67 @@ class Rank:
     sample: int = 1  # each how many-th operation is here
     operations_left_out: int = 0
     members: dict[int, list[int]] = field(default_factory=dict)  # of communicators, as ranks of the job
-    posts: list[dict] = field(default_factory=list)
-    waits: list[dict] = field(default_factory=list)
+    records: list[dict] = field(default_factory=list)  # of calls
+    posts: list[dict] = field(default_factory=list)  # those of them that begin an operation
+    waits: list[dict] = field(default_factory=list)  # those that wait
     regions: list[dict] = field(default_factory=list)
     served: dict[int, dict] = field(default_factory=dict)  # by operation
     lines: list[dict] = field(default_factory=list)  # all of it
     end_ns: int | None = None  # of what it recorded
     ended: bool = False  # it reached MPI_Finalize
     failure: str = ""  # why it could write no more
+
+    @cached_property
+    def teams(self) -> dict[int, tuple]:
+        """Of each communicator its members, and how many of the same ones came before it: the same on all ranks."""
+        seen: Counter = Counter()
+        found = {}
+        for number, members in sorted(self.members.items()):
+            found[number] = tuple(members), seen[tuple(members)]
+            seen[tuple(members)] += 1
+        return found
+
+    def add(self, line: object) -> bool:
+        """False: the line makes no sense."""
+        if not isinstance(line, dict):
+            return False
+        if "members" in line:
+            members = line["members"]
+            if not natural(line.get("comm")) or not isinstance(members, list):
+                return False
+            self.members[line["comm"]] = members
+            return all(natural(member) and member < self.ranks for member in members)
+        if "served" in line:
+            times = [line[name] for name in SERVICE_TIMES if name in line]
+            others = line["served"], line.get("last_peer", 0), line.get("seen_ns", 0)
+            if not all(map(natural, [*others, *times])) or times != sorted(times):
+                return False
+            self.served[line["served"]] = line
+            return "done_ns" not in line or "last_peer" in line
+        if "call" in line or "region" in line:
+            in_order = natural(line.get("begin_ns")) and natural(line.get("end_ns"))
+            if not in_order or line["begin_ns"] > line["end_ns"] or not natural(line.get("thread", 0)):
+                return False
+            return self._add_region(line) if "region" in line else self._add_call(line)
+        if "end_ns" in line:
+            self.end_ns, self.operations_left_out = line["end_ns"], line.get("operations_left_out", 0)
+            return natural(self.end_ns) and natural(self.operations_left_out)
+        return True
+
+    def _add_region(self, line: dict) -> bool:
+        self.regions.append(line)
+        return isinstance(line["region"], str)
+
+    def _add_call(self, line: dict) -> bool:
+        self.records.append(line)
+        if "op" in line:
+            self.posts.append(line)
+            numbers = line["op"], line.get("bytes"), line.get("nth", 0), line.get("comm")
+            return all(map(natural, numbers)) and line["comm"] in self.members
+        waited = line.get("wait", line.get("test"))
+        if "wait" in line:
+            self.waits.append(line)
+        return isinstance(waited, list) and all(map(natural, waited)) and natural(line.get("others", 0))
 
 
 def of_parts(parts: Iterable[Path]) -> list[Rank]:
@@ -56,19 +108,9 @@ def of_parts(parts: Iterable[Path]) -> list[Rank]:
     room.check(found, room.OF_PARTS, "the recording", f"{_FEWER}, or a shorter run")
     read = [(part, read_part(part)) for part in found]
     if read and not any(lines for _, lines in read):
-        why = _no_room(read[0][0].parent) or "its ranks were killed before they could write anything"
+        why = files.no_room(read[0][0].parent) or "its ranks were killed before they could write anything"
         raise UserError(f"the recording is empty ({why}). {MAKE_ROOM if why == DISK_FULL else 'Record the run again'}.")
     return _together([_rank(lines, str(part)) for part, lines in read if lines], "the recording")
-
-
-def _no_room(folder: Path) -> str:
-    """Why nothing can be written there now; empty: it can."""
-    try:
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(bytes(4096))
-    except OSError as error:
-        return write_error(error.errno)
-    return ""
 
 
 def cut_short(ranks: Sequence[Rank]) -> str:
@@ -93,24 +135,9 @@ def load(file: Path) -> list[Rank]:
 
 def read(file: Path) -> dict:
     """A trace file's recording as it is written, for of_recording(). The rest of the file, most of it, goes."""
-    again = "Give a file of offpath run --trace"
     room.check([file], room.OF_JSON, str(file), f"{_FEWER}, or report where there is more memory")
-    try:
-        trace = json.loads(file.read_text())
-    except OSError as error:
-        raise UserError(f"the trace {file} cannot be read ({error.strerror}). {again}.") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{file} is no trace (it is not text). {again}.") from None
-    except (ValueError, RecursionError):
-        raise UserError(f"{file} is no trace or was cut short (it is not whole JSON). {again}.") from None
-    recording = trace.get("offpath") if isinstance(trace, dict) else None
-    if not isinstance(recording, dict) or recording.get("format") != FORMAT:
-        raise UserError(f"{file} is no trace of Offpath (it holds no recording). {again}.")
-    if recording.get("version") != VERSION:
-        raise UserError(
-            f"{file} has version {recording.get('version')} (only {VERSION} is known). Record the run again."
-        )
-    return recording
+    what, cure = "trace of Offpath", "Give a file of offpath run --trace."
+    return files.read_json(file, what, cure, lambda trace: files.of_format(trace["offpath"], FORMAT, VERSION))
 
 
 def of_recording(recording: dict, name: str) -> list[Rank]:
@@ -144,11 +171,12 @@ def _align(ranks: list[Rank]) -> None:
             line |= {name: line[name] + late_ns for name in TIMES if name in line}
 
 
-def _rank(lines: list[dict], name: str) -> Rank:
-    head = lines[0] if lines and isinstance(lines[0], dict) else {}
+def headed(head: object, wanted: str = FORMAT) -> Rank:
+    """A rank of which there is the header. Raises ValueError for what is none of that format."""
+    head = head if isinstance(head, dict) else {}
     number, ranks = head.get("rank"), head.get("ranks")
-    if head.get("format") != FORMAT or not natural(number) or not natural(ranks) or not number < ranks <= MAX_RANKS:
-        raise UserError(f"{name} is damaged (a rank without a header). Record the run again.")
+    if head.get("format") != wanted or not natural(number) or not natural(ranks) or not number < ranks <= MAX_RANKS:
+        raise ValueError(f"rank {number} of {ranks}")
     rank = Rank(number, ranks, str(head.get("host")), str(head.get("mpi")), str(head.get("reason", "")))
     rank.service_pid = head["service_pid"] if natural(head.get("service_pid")) else 0
     rank.clock = str(head.get("clock") or "")
@@ -156,54 +184,23 @@ def _rank(lines: list[dict], name: str) -> Rank:
     rank.realtime_ns = head["realtime_ns"] if natural(head.get("realtime_ns")) else None
     rank.sample = max(1, head["sample"]) if natural(head.get("sample")) else 1
     rank.failure = write_error(head["errno"]) if natural(head.get("errno")) else ""
+    return rank
+
+
+def _rank(lines: list[dict], name: str) -> Rank:
+    try:
+        rank = headed(lines[0] if lines else None)
+    except ValueError:
+        raise UserError(f"{name} is damaged (a rank without a header). Record the run again.") from None
     rank.lines = lines
     last_ns = 0
     for line in lines[1:]:
-        if not _add(rank, line):
-            raise UserError(f"{name} is damaged (rank {number}: a line makes no sense). Record the run again.")
+        if not rank.add(line):
+            raise UserError(f"{name} is damaged (rank {rank.number}: a line makes no sense). Record the run again.")
         last_ns = max(last_ns, line.get("end_ns", 0))
     rank.ended = rank.end_ns is not None
     rank.end_ns = last_ns if rank.end_ns is None else max(rank.end_ns, 0)
     return rank
-
-
-def _add(rank: Rank, line: dict) -> bool:
-    """False: the line makes no sense."""
-    if not isinstance(line, dict):
-        return False
-    if "members" in line:
-        members = line["members"]
-        if not natural(line.get("comm")) or not isinstance(members, list):
-            return False
-        rank.members[line["comm"]] = members
-        return all(natural(member) and member < rank.ranks for member in members)
-    if "served" in line:
-        times = [line[name] for name in SERVICE_TIMES if name in line]
-        others = line["served"], line.get("last_peer", 0), line.get("seen_ns", 0)
-        if not all(map(natural, [*others, *times])) or times != sorted(times):
-            return False
-        if "done_ns" in line and "last_peer" not in line:
-            return False
-        rank.served[line["served"]] = line
-        return True
-    if "call" in line or "region" in line:
-        in_order = natural(line.get("begin_ns")) and natural(line.get("end_ns"))
-        if not in_order or line["begin_ns"] > line["end_ns"] or not natural(line.get("thread", 0)):
-            return False
-        if "region" in line:
-            rank.regions.append(line)
-            return isinstance(line["region"], str)
-        if "op" in line:
-            rank.posts.append(line)
-            numbers = line["op"], line.get("bytes"), line.get("nth", 0)
-            return all(map(natural, [*numbers, line.get("comm")])) and line["comm"] in rank.members
-        rank.waits.append(line)
-        known = isinstance(line.get("wait"), list) and all(map(natural, line["wait"]))
-        return known and natural(line.get("others", 0))
-    if "end_ns" in line:
-        rank.end_ns, rank.operations_left_out = line["end_ns"], line.get("operations_left_out", 0)
-        return natural(rank.end_ns) and natural(rank.operations_left_out)
-    return True
 
 
 SERVICE_TIMES = ("posted_ns", "started_ns", "first_byte_ns", "done_ns")  # in the order in which they happen
