@@ -90,6 +90,15 @@ def test_a_view_on_a_full_disk_is_one_line(words, tmp_path):
     assert result.returncode == 1 and "disk full" in result.stderr and result.stderr.count("\n") == 1, result.stderr
 
 
+def test_a_summary_goes_to_the_file_that_is_named(tmp_path):
+    run = operations.join(record.of_parts(write_parts(tmp_path)))
+    perfetto.write(run, tmp_path / "t.json")
+    shown = offpath("report", "--text", str(tmp_path / "t.json"))
+    kept = offpath("report", "--text", str(tmp_path / "t.json"), "-o", str(tmp_path / "summary"))
+    assert kept.returncode == 0 and kept.stdout == "", kept
+    assert (tmp_path / "summary").read_text() == shown.stdout != ""
+
+
 def test_a_profile_on_a_full_disk_says_so(tmp_path):
     lines = rank_lines(0)
     lines[0]["errno"] = errno.ENOSPC

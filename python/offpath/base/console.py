@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -34,6 +35,15 @@ def _console(name: str) -> Console:
         width = ANY_WIDTH if name == "out" and not _is_terminal(sys.stdout) else None
         _made[name] = Console(stderr=name == "err", highlight=False, emoji=False, width=width)
     return _made[name]
+
+
+@contextlib.contextmanager
+def to_file(path: Path) -> Iterator[Console]:
+    """What prints there; no line is wrapped."""
+    from rich.console import Console
+
+    with path.open("w") as file:
+        yield Console(file=file, highlight=False, emoji=False, width=ANY_WIDTH)
 
 
 def note(text: str) -> None:

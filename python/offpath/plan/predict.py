@@ -11,14 +11,14 @@ from typing import Annotated, Optional
 import typer
 from rich.markup import escape
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.sizes import traded
 from offpath.base.tables import Table
 from offpath.launch import progress
 from offpath.launch.mpis import TITLES
 from offpath.plan import compressing, model, pages, replay
-from offpath.plan import machine as machines
+from offpath.plan.hardware import Hardware
 from offpath.trace import profile, sites
 
 WORTH = 0.05  # gains and losses below that are called none
@@ -114,21 +114,10 @@ def node_map(found: profile.Profile, nodes: int | None, ppn: int | None) -> list
     return [rank // ppn for rank in range(ranks)]
 
 
+@commands.by_concern
 def replay_command(
     file: Annotated[Path, typer.Argument(metavar="PROFILE", help="What offpath profile wrote.")],
-    machine_file: Annotated[
-        Optional[Path],
-        typer.Option(
-            "--machine",
-            metavar="FILE",
-            help="What offpath calibrate wrote. Default: this cluster's, or a plain server.",
-        ),
-    ] = None,
-    dpu_cores: Annotated[
-        Optional[int], typer.Option(min=0, help="Cores of each node's DPU; 0: the service shares the ranks' cores.")
-    ] = None,
-    dpu_speed: Annotated[Optional[float], typer.Option(help="Speed of a DPU core, 1 is a host core.")] = None,
-    link: Annotated[Optional[str], typer.Option(help="Rate of the links, 1kbit to 1.6tbit.")] = None,
+    hardware: Hardware,
     nodes: Annotated[Optional[int], typer.Option(min=1, help="Nodes. Default: as recorded.")] = None,
     ppn: Annotated[Optional[int], typer.Option(min=1, help="Ranks per node. Default: as recorded.")] = None,
     policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
@@ -159,16 +148,15 @@ def replay_command(
     files.writable_file(html, "--html")
     codecs = [compressing.parse(each) for each in compress or []]
     found = profile.load(file)
-    machine_file = machines.chosen(machine_file, found.mpi)
-    given = machines.load(machine_file) if machine_file else machines.default()
-    machine = machines.changed(given, dpu_cores=dpu_cores, dpu_speed=dpu_speed, link=link)
-    if machine_file is None:
+    given, is_measured = hardware.known(found.mpi)
+    machine = hardware.asked(given)
+    if not is_measured:
         console.note(
             "no --machine: the figures are those of a plain server with a 1 Gbit/s link. Run: offpath calibrate"
         )
     where = node_map(found, nodes, ppn)
-    asked = {"policy": (policy,) if policy else (), "recorded_on": given if link else None}
-    prediction = predict(found, machine, where, dpu_cores=max(1, dpu_cores or 1), **asked)
+    asked = {"policy": (policy,) if policy else (), "recorded_on": given if hardware.link else None}
+    prediction = predict(found, machine, where, dpu_cores=max(1, hardware.dpu_cores or 1), **asked)
     compressed = {
         f"{codec}={ratio:g}": predict(found, compressing.changed(machine, codec, ratio), where, **asked)
         for codec, ratio in codecs

@@ -8,11 +8,12 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.sizes import parse_numbers, parse_sizes, size_text
 from offpath.base.tables import Table
 from offpath.plan import machine as machines
 from offpath.plan import model, pages
+from offpath.plan.hardware import Hardware
 
 KINDS = ("ialltoall", "iallgather", "ibcast", "iallreduce")
 COMPLEX_BYTES = 16
@@ -20,17 +21,13 @@ FLOP_PER_POINT = 5  # of an FFT: 5 n log2 n
 MOST_NODES = 1 << 17
 
 
+@commands.by_concern
 def scale_command(
-    machine_file: Annotated[
-        Optional[Path], typer.Option("--machine", metavar="FILE", help="What offpath calibrate wrote.")
-    ] = None,
+    hardware: Hardware,
     nodes: Annotated[str, typer.Option(help="Numbers of nodes.")] = "2,4,8,16,64,256,1024,4096",
     ppn: Annotated[int, typer.Option(min=1, max=256, help="Ranks per node.")] = 1,
     size: Annotated[str, typer.Option(help="All bytes that a rank sends or receives.")] = "4M",
     points: Annotated[int, typer.Option(min=8, help="Points of the FFT along one side.")] = 1024,
-    link: Annotated[Optional[str], typer.Option(help="Rate of the links, 1kbit to 1.6tbit.")] = None,
-    dpu_cores: Annotated[Optional[int], typer.Option(min=0, help="Cores of each node's DPU.")] = None,
-    dpu_speed: Annotated[Optional[float], typer.Option(help="Speed of a DPU core, 1 is a host core.")] = None,
     html: Annotated[Optional[Path], typer.Option(help="Write a page with charts there.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
@@ -44,9 +41,7 @@ def scale_command(
         offpath plan scale --machine machine.json --link 100gbit --dpu-cores 8 --dpu-speed 0.4
     """
     files.writable_file(html, "--html")
-    machine_file = machines.chosen(machine_file)
-    machine = machines.load(machine_file) if machine_file else machines.default()
-    machine = machines.changed(machine, dpu_cores=dpu_cores, dpu_speed=dpu_speed, link=link)
+    machine = hardware.asked(hardware.known()[0])
     counts = parse_numbers(nodes, "--nodes", 2, MOST_NODES)
     [total] = parse_sizes(size)
     result = scale(machine, counts, ppn, total, points)

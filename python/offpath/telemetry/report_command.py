@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath report`: a page about one recorded run, or two side by side."""
 
+import contextlib
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -17,8 +18,10 @@ app = commands.alone()
 @app.command(rich_help_panel=commands.FIRST)
 def report_command(
     traces: Annotated[list[Path], typer.Argument(metavar="TRACE...", help="One or two files of offpath run --trace.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
-    text: Annotated[bool, typer.Option("--text", help="The summary on stdout, and no page.")] = False,
+    output: Annotated[
+        Optional[Path], typer.Option("-o", "--output", help="The file to write. Default: report.html (--text: stdout).")
+    ] = None,
+    text: Annotated[bool, typer.Option("--text", help="The summary, and no page.")] = False,
     otf2: Annotated[
         Optional[Path],
         typer.Option(metavar="FOLDER", help="Write an OTF2 archive there, for Vampir and others, and no page."),
@@ -40,6 +43,8 @@ def report_command(
     if len(traces) > 2:
         raise UserError(f"{len(traces)} traces do not fit side by side (two do). Give one or two.")
     if otf2 is not None:
+        if text or output:
+            raise UserError("--otf2 writes a folder (--text and --output are of another view). Give it without them.")
         if len(traces) > 1:
             raise UserError(f"{len(traces)} traces are no archive (an archive holds one run). Give one with --otf2.")
         from offpath.telemetry import otf2_export  # who wants none need not wait for it
@@ -50,10 +55,12 @@ def report_command(
         runs.append((file.name, perfetto.load(file)))
         if cut := record.cut_short(runs[-1][1].ranks):
             console.fail(f"{file}: {cut}")
-    if text:
-        for _, run in runs:
-            overview.show(run, console.out)
-        return
+    output = output or (None if text else Path("report.html"))
     files.writable_file(output, "--output")
+    if text:
+        with console.to_file(output) if output else contextlib.nullcontext(console.out) as where:
+            for _, run in runs:
+                overview.show(run, where)
+        return
     output.write_text(page.page(runs))
     console.note(f"{output}: open it in a browser.")
