@@ -44,8 +44,10 @@ def served(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("header", [{}, {"Authorization": "Bearer "}, {"Authorization": "Bearer " + "0" * 64}])
 def test_other_users_read_no_metrics(served, header):
-    with pytest.raises(urllib.error.HTTPError, match="401"):
+    with pytest.raises(urllib.error.HTTPError, match="401") as refused:
         urllib.request.urlopen(urllib.request.Request(served, headers=header), timeout=LIMIT_S)
+    told = f"{refused.value.headers}{refused.value.read().decode()}"
+    assert "Bearer TOKEN" in told and str(metrics_token.file()) not in told and "Python" not in told
     with urllib.request.urlopen(
         urllib.request.Request(served, headers=metrics_token.header()), timeout=LIMIT_S
     ) as answer:

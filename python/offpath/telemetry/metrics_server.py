@@ -88,14 +88,12 @@ def _handler(job: BatchJob, token: str) -> type:
     from prometheus_client import MetricsHandler
 
     class Handler(MetricsHandler):
-        server_version = "offpath"
+        server_version, sys_version = "offpath", ""
         registry = prometheus.registry(lambda: prometheus.live(current(), socket.gethostname(), job))
 
         def do_GET(self) -> None:
             if not metrics_token.is_sent(self.headers.get("Authorization"), token):
-                return self.send_error(
-                    401, explain=f"Send 'Authorization: Bearer TOKEN' with what {metrics_token.file()} has."
-                )
+                return self.send_error(401, explain="Send 'Authorization: Bearer TOKEN'.")
             self.server.note_proven(self.connection)
             if self.path.partition("?")[0] not in ("/", "/metrics"):
                 return self.send_error(404, explain="The metrics are at /metrics.")
