@@ -11,6 +11,11 @@ from offpath.bench import tune_command, tuning
 from offpath.launch import policy_table
 from offpath.launch.policy_table import Table
 
+
+def policy_rows(decisions, table):
+    return [row for _, text in tuning.sources(decisions, table) for row in text.split(",")]
+
+
 SIZES = (1024, 4096, 16384, 65536)
 
 
@@ -62,7 +67,7 @@ def test_messages_are_between_two_ranks_whatever_the_nodes():
     decision = tuning.decide(others + measured, "send", 4, ["mpich"], {"pattern": "posted"})
     assert decision.rows() == ["send:nodes=2:host", "send:4096-inf:nodes=2:dpu"]
     inside = tuning.decide(measured, "send", 1, ["mpich"], {"pattern": "posted"})
-    assert tuning.policy_rows([inside, decision], SHIPPED) == [
+    assert policy_rows([inside, decision], SHIPPED) == [
         "send:host", "send:4096-inf:dpu", "send:nodes=2:host", "send:nodes=2:host", "send:4096-inf:nodes=2:dpu",
     ]  # fmt: skip
 
@@ -97,17 +102,31 @@ SHIPPED = Table([ROW], [])
 
 def test_more_nodes_come_later_and_one_node_says_nothing_of_several():
     wins, loses = {"dpu": [1.5] * 4}, {"dpu": [0.5] * 4}
-    assert tuning.policy_rows([decide(loses, nodes=4), decide(wins)], SHIPPED) == [
+    assert policy_rows([decide(loses, nodes=4), decide(wins)], SHIPPED) == [
         "ialltoall:nodes=2:host",
         "ialltoall:1024-inf:nodes=2:dpu",
         "ialltoall:nodes=4:host",
     ]
-    assert tuning.policy_rows([decide(wins, nodes=1)], SHIPPED) == [
+    assert policy_rows([decide(wins, nodes=1)], SHIPPED) == [
         "ialltoall:host",
         "ialltoall:1024-inf:dpu",
         "ialltoall:nodes=2:host",
         "ialltoall:512K-inf:nodes=2:dpu",
     ]
+
+
+def test_rows_that_were_not_measured_say_so():
+    if not paths().policy_program.exists():
+        pytest.skip(f"{paths().policy_program} is not built")
+    sources = tuning.sources([decide({"dpu": [1.5] * 4}, nodes=1)], SHIPPED)
+    lines = tune_command.policy_lines(policy_table.parse(sources).rows)
+    measured, shipped = lines[:2], lines[2:]
+    assert [tuning.SHIPPED in line for line in lines] == [False, False, True, True]
+    assert all("#" in line for line in shipped)
+    assert measured == ["ialltoall:0-inf:host", "ialltoall:1K-inf:dpu"]
+    assert policy_table.parse([("file", "\n".join(lines))]).texts("file") == [
+        *measured, "ialltoall:0-inf:nodes=2:host", "ialltoall:512K-inf:nodes=2:dpu",
+    ]  # fmt: skip
 
 
 META = {

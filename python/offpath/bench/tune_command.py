@@ -125,22 +125,23 @@ def tune_command(
             break  # it starts ranks on the same nodes each time
     if not results:
         raise UserError("Nothing is left to be measured (each rank needs a partner). Change --nodes or --ppn.")
-    rows = tuning.policy_rows(decisions, table)
-    rows = policy_table.parse([("offpath tune", ",".join(rows))]).texts("offpath tune")
+    rows = policy_table.parse(tuning.sources(decisions, table)).rows
+    lines = policy_lines(rows)
     _show(decisions)
-    print("\n".join(rows))
+    print("\n".join(lines))
     complete = all(result["meta"]["complete"] for result in results)
     written = None
-    if file and complete and rows:
-        write_policy(file, rows, [result["meta"] for result in results])
+    if file and complete and lines:
+        write_policy(file, lines, [result["meta"] for result in results])
         written = str(file)
         readers = f"offpath run uses it on {started.cluster}" if started else "offpath run and the lab use it"
         console.note(f"written to {file}; {readers} from now on.")
     elif file:
         console.note("no policy file was written (not enough was measured to decide by).")
     if json_file:
-        found = {"file": written, "policy": rows, "decisions": [_decision_json(each) for each in decisions]}
-        files.write_json(json_file, found | {"measurements": results})
+        texts = [row["text"] for row in rows if row["source"] != policy_table.MEASURED]
+        about = {"file": written, "policy": texts, "measurements": results}
+        files.write_json(json_file, about | {"decisions": [_decision_json(each) for each in decisions]})
     raise typer.Exit(max(trust.exit_status(result) for result in results))
 
 
@@ -183,6 +184,12 @@ def _file_to_write(started: allocation.Launcher | None) -> Path:
     file = Path(chosen) if chosen else policy_table.default_file()
     files.writable_file(file, policy_table.FILE_VARIABLE)
     return file
+
+
+def policy_lines(rows: Sequence[dict]) -> list[str]:
+    """As a policy file has them; those that were not measured here say why they are there."""
+    own = [row for row in rows if row["source"] != policy_table.MEASURED]
+    return [row["text"] + ("" if row["source"] == tuning.HERE else f"  # {row['source']}") for row in own]
 
 
 def write_policy(file: Path, rows: Sequence[str], metas: Sequence[dict]) -> None:

@@ -13,6 +13,8 @@ from offpath.launch.policy_table import MEASURED, Table
 GUARD = 1.03
 SEND = "send"  # messages, decided like a collective
 PATTERN = "posted"  # of them: natively the better one, so what gains there gains elsewhere
+HERE = "offpath tune"
+SHIPPED = "not measured: as it ships with Offpath, where the rows before it would hold, too"
 PREFIX = "dpu"  # a peer's name is its policy: "dpu", "dpu=ring"
 
 
@@ -76,20 +78,20 @@ def decide(
     return Decision(collective, nodes, sizes, tuple(best), gains, first)
 
 
-def policy_rows(decisions: Sequence[Decision], table: Table) -> list[str]:
-    """All decisions as rows, fewer nodes first, as later rows win.
+def sources(decisions: Sequence[Decision], table: Table) -> list[tuple[str, str]]:
+    """(source, text) of all decisions as rows, fewer nodes first, as later rows win.
 
     Rows without nodes= hold for any number of nodes; what was found inside one node must not, so the rows that come
     with Offpath are said again behind them.
     """
-    rows = []
+    found = []
     for decision in sorted(decisions, key=lambda each: each.nodes):
-        rows += decision.rows()
+        found.append((HERE, ",".join(decision.rows())))
         if decision.nodes == 1:
-            rows.append(f"{decision.collective}:nodes=2:host")
-            rows += [
+            shipped = [
                 row["text"]
                 for row in table.rows
                 if row["source"] == MEASURED and row["collective"] == decision.collective and row["nodes"] > 1
             ]
-    return rows
+            found.append((SHIPPED, ",".join([f"{decision.collective}:nodes=2:host", *shipped])))
+    return found
