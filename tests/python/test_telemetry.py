@@ -178,8 +178,8 @@ def test_the_summary_is_one_screen(run):
     lines[0] = lines[0] | {"coded_bytes": 8192, "wire_bytes": 2048, "saved_ns": 5 * MS}
     overview.show(run, Console(width=100, file=(text := io.StringIO())), lines)
     shown = text.getvalue()
-    assert "memory: 8 KiB used in place, 0 B copied by the kernel\nmoved: 2 of 128 KiB\n" in shown
-    assert "wire: 8 KiB went compressed as 2 KiB, 75.0% saved; by estimate links were busy 5 ms less" in shown
+    assert "memory: 8.0 KiB used in place, 0 B copied by the kernel\nmoved: 2 of 128.0 KiB\n" in shown
+    assert "wire: 8.0 KiB went compressed as 2.0 KiB, 75.0% saved; by estimate links were busy 5 ms less" in shown
     assert len(shown.splitlines()) <= 24
     assert "2 operations on the DPU, 4 on the host" in shown
     assert "app+0x40" in shown

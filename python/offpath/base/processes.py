@@ -86,7 +86,7 @@ def run(
                 start_new_session=own_session, close_fds=False,
             ))  # fmt: skip
         except OSError as error:
-            raise _not_started(command[0], error) from None
+            raise no_program(command[0], not isinstance(error, FileNotFoundError)) from None
         try:
             stdout, stderr = child.communicate(timeout=timeout)
         except BaseException:
@@ -133,13 +133,14 @@ def become(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
     try:
         os.execvpe(argv[0], list(argv), dict(env))
     except OSError as error:
-        raise _not_started(argv[0], error) from None
+        raise no_program(argv[0], not isinstance(error, FileNotFoundError)) from None
 
 
-def _not_started(program: str, error: OSError) -> UserError:
-    if isinstance(error, FileNotFoundError):
-        return UserError(f"{program} was not found. Check the spelling and PATH.", 127)
-    return UserError(f"{program} may not be executed. Check that it is a program (chmod +x).", 126)
+def no_program(name: str, is_there: bool) -> UserError:
+    """As a shell has it."""
+    if not is_there:
+        return UserError(f"{name} was not found. Check the spelling and PATH.", 127)
+    return UserError(f"{name} may not be executed. Check that it is a program (chmod +x).", 126)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from offpath.base.paths import built, paths
 from offpath.bench import demo_report
 from offpath.bench.kit.turns import duration_text
 from offpath.lab.plan import parse_rate
+from offpath.launch import stats
 from offpath.launch.mpis import TITLES
 from offpath.places import asked, comparison
 from offpath.places.comparison import DPU, HOST, Place
@@ -191,8 +192,8 @@ def _compare(where: Place, kinds: list[str], problem: Problem, pairs: int, polic
                 title = "without Offpath" if mode == HOST else "with Offpath"
                 watch.run(f"{TITLES[kind]} {title}")
                 env = {"OFFPATH_POLICY": policy} if policy and mode == DPU else {}
-                output, stats = comparison.run_for_json(where, kind, problem.argv(kind), mode == DPU, env)
-                runs.append(_run_entry(mode, output, stats))
+                output, ranks = comparison.run_for_json(where, kind, problem.argv(kind), mode == DPU, env)
+                runs.append(_run_entry(mode, output, ranks))
                 console.note(f"{TITLES[kind]} {title}: {runs[-1]['times_s']['Application']['avg']:.2f} s")
                 watch.advance()
         results.append(_summary(kind, runs))
@@ -202,22 +203,17 @@ def _compare(where: Place, kinds: list[str], problem: Problem, pairs: int, polic
     return {"verified": all(each["verified"] for each in results)} | headline | {"meta": meta, "results": results}
 
 
-def _run_entry(mode: str, output: dict, stats: list[dict]) -> dict:
-    def total(name: str) -> int:
-        return sum(rank.get(name) or 0 for rank in stats)
-
-    # Ranks of one node have one service, and each reports all of it.
-    service_cpu = {(rank.get("node"), rank.get("service_pid")): rank.get("service_cpu_ns") or 0 for rank in stats}
+def _run_entry(mode: str, output: dict, ranks: list[dict]) -> dict:
     return {
         "mode": mode,
         "verified": output["verified"],
         "checksum": output["checksum"],
         "times_s": output["times_s"],
         "bytes_per_peer": output["bytes_per_peer"],
-        "offloaded_count": total("offloaded_count"),
-        "native_count": total("native_count"),
-        "service_cpu_ns": sum(service_cpu.values()),
-        "reasons": sorted({str(rank["reason"]) for rank in stats if rank.get("reason")}),
+        "offloaded_count": stats.total(ranks, "offloaded_count"),
+        "native_count": stats.total(ranks, "native_count"),
+        "service_cpu_ns": stats.cost(ranks).services_ns,
+        "reasons": sorted({str(rank["reason"]) for rank in ranks if rank.get("reason")}),
     }
 
 

@@ -7,12 +7,11 @@ parts follow each other and which run at the same time is the model's."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.bench import krylov_settings
 from offpath.launch.local import available_cores, local_mpirun
 from offpath.launch.mpis import OPENMPI
 from offpath.split import Comparison, Costs, Machine, compare, load, split_program
@@ -46,10 +45,8 @@ def measured_parts(grid: int) -> Parts:
     cores = available_cores()
     program = [str(paths().bench_program("krylov_parts", OPENMPI)), "-grid", str(grid), "-other_core", str(cores[-1])]
     result = local_mpirun(OPENMPI, 1, program, timeout=_LIMIT_S, pin=True)
-    if result.returncode != 0:
-        raise UserError(f"the parts of an iteration could not be timed: {result.stderr.strip()[-300:]}")
-    measured = json.loads(result.stdout[result.stdout.index('{"rows"') :])
-    return Parts(measured["s_per_row"], measured["post_s"])
+    found = krylov_settings.measured(result, "the parts of an iteration could not be timed")
+    return Parts(found["s_per_row"], found["post_s"])
 
 
 @dataclass(frozen=True)

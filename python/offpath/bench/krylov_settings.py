@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.base.processes import Completed
 from offpath.bench.kit import FAILED
 from offpath.lab import Lab
 from offpath.launch import stats
@@ -109,8 +110,12 @@ def launch(setting: Setting, argv: Sequence[str], lab: Lab | None) -> dict:
         offload = setting.preload or bool(setting.arguments)
         per_node = setting.ranks // lab.plan.node_count
         result = lab.mpirun(OPENMPI, per_node, command, offload, setting.env, LIMIT_S)
-    if result.returncode != 0:
-        raise UserError(f"krylov failed with {setting.name}: {result.stderr.strip()[-300:]}", FAILED)
-    measured = json.loads(result.stdout[result.stdout.index('{"rows"') :])
     of_mpi = [line for line in result.stats if line.get("mpi") != stats.PETSC]  # what the solvers post is not MPI's
-    return measured | {"offloaded_count": stats.offloaded_count(of_mpi)}
+    return measured(result, f"krylov failed with {setting.name}") | {"offloaded_count": stats.offloaded_count(of_mpi)}
+
+
+def measured(result: Completed, failure: str) -> dict:
+    """What a program of PETSc's has printed. Raises UserError where it failed."""
+    if result.returncode != 0:
+        raise UserError(f"{failure}: {result.stderr.strip()[-300:]}", FAILED)
+    return json.loads(result.stdout[result.stdout.index('{"rows"') :])

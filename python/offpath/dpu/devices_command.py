@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 from offpath.base import commands, console
+from offpath.base.sizes import rough_size_text
 from offpath.base.tables import Table
 from offpath.dpu import listing
 
@@ -35,7 +36,8 @@ def devices(as_json: commands.AsJson = False) -> None:
     for row in rows:
         table.add_row(
             "-" if row["number"] is None else str(row["number"]), row["name"], row["kind"], row["architecture"],
-            str(row["cores"] or "-"), _memory_text(row["memory_bytes"]), row["address"], row["state"],
+            str(row["cores"] or "-"), rough_size_text(row["memory_bytes"]) if row["memory_bytes"] else "-",
+            row["address"], row["state"],
             f"{programs} programs" if (programs := row["limits"].get("programs")) else "-",
         )  # fmt: skip
     console.out.print(table if rows else "There are no devices: target regions run on the host.")
@@ -44,7 +46,3 @@ def devices(as_json: commands.AsJson = False) -> None:
             console.note(row["problem"])
         if "entry" in row:
             console.note(f"{row['name']} runs, but is not in OFFPATH_DEVICES. Add: {row['entry']}")
-
-
-def _memory_text(size: int | None) -> str:
-    return f"{size / 2**30:.1f} GiB" if size else "-"

@@ -98,8 +98,13 @@ def _calls(ranks: Sequence[dict]) -> list[str]:
         "blocking": passed["blocking"],
         "on communicators the policy leaves out": passed["communicator"],
     }
-    said = [f"{count} {name}" for name, count in why.items() if count]
-    return [text + (f" ({', '.join(said)})" if said else "")]
+    return [_reasoned(text, {f"{count} {name}": count for name, count in why.items()})]
+
+
+def _reasoned(text: str, why: dict[str, int]) -> str:
+    """With those of the reasons that there are."""
+    said = ", ".join(reason for reason, count in why.items() if count)
+    return f"{text} ({said})" if said else text
 
 
 def _windows(ranks: Sequence[dict]) -> list[str]:
@@ -113,8 +118,7 @@ def _windows(ranks: Sequence[dict]) -> list[str]:
     text += f" ({rough_size_text(total(windows, 'operations_bytes'))})" if operations else ""
     text += f", {elsewhere + natively} native" if elsewhere + natively else ""
     why = {f"{_many(kept, 'window')} native": kept, f"{natively} faster so, as measured": natively}
-    said = [text for text, count in why.items() if count]
-    return [text + (f" ({', '.join(said)})" if said else "")]
+    return [_reasoned(text, why)]
 
 
 def _messages(ranks: Sequence[dict]) -> list[str]:
@@ -136,8 +140,7 @@ def _messages(ranks: Sequence[dict]) -> list[str]:
         f"{short} {'that the policy leaves out' if offloaded else 'shorter than 512 KiB'}": short,
         f"{no_room} for want of room": no_room,
     }
-    said = [text for text, count in why.items() if count]
-    return [text + (f" ({', '.join(said)})" if said else "") + (f", {failed} FAILED" if failed else "")]
+    return [_reasoned(text, why) + (f", {failed} FAILED" if failed else "")]
 
 
 def _files(ranks: Sequence[dict]) -> list[str]:
@@ -152,8 +155,7 @@ def _files(ranks: Sequence[dict]) -> list[str]:
     text += f", {native} native" if native else ""
     again, failed, kept = (total(files, f"{name}_count") for name in ("again", "failed", "kept_native"))
     why = {f"{again} done again by their ranks": again, f"{_many(kept, 'file')} native": kept}
-    said = [text for text, count in why.items() if count]
-    return [text + (f" ({', '.join(said)})" if said else "") + (f", {failed} FAILED" if failed else "")]
+    return [_reasoned(text, why) + (f", {failed} FAILED" if failed else "")]
 
 
 def _blocking(ranks: Sequence[dict]) -> list[str]:

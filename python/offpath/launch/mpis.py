@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath.base import processes
 from offpath.base.errors import UserError
 
 OPENMPI = "openmpi"
@@ -125,12 +126,10 @@ def _libraries_of(program: str) -> str:
 
 
 def executable(program: str) -> str:
-    """Full path of `program`. Raises UserError with exit code 127 when there is none."""
+    """Full path of `program`. Raises UserError when there is none."""
     path = shutil.which(program)
     if path is None:
-        if Path(program).exists():
-            raise UserError(f"{program} may not be executed. Check that it is a program (chmod +x).", 126)
-        raise UserError(f"{program} was not found. Check the spelling and PATH.", 127)
+        raise processes.no_program(program, Path(program).exists())
     return path
 
 

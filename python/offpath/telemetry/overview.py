@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.markup import escape
 
-from offpath.base.sizes import saved_time, seconds, size_text
+from offpath.base.sizes import rough_size_text as rough
+from offpath.base.sizes import saved_time, seconds
 from offpath.base.tables import STYLE, Table
 from offpath.telemetry.operations import WHY, Operation, Run, Wait, hidden_ns
 from offpath.trace.sites import Site
@@ -42,7 +43,7 @@ class CallSite:
             sum(getattr(each, name) for each in self.operations) for name in ("bytes", "post_ns", "wait_ns")
         )
         hidden = seconds(self.hidden_ns) if self.path == "dpu" else "-"
-        counts = str(len(self.operations)), rounded(size)
+        counts = str(len(self.operations)), rough(size)
         return self.call, self.path, *counts, hidden, seconds(posting), seconds(waiting)
 
 
@@ -141,7 +142,7 @@ def show(run: Run, console: Console, lines: Sequence[dict] = ()) -> None:
         _say_more(len(rows) - REGION_ROWS, "regions", console)
     stayed = reasons(run)
     for name, why, count, size in stayed[:HOST_ROWS]:
-        console.print(f"host: {count} {name} ({rounded(size)}): {why}", markup=False, soft_wrap=True)
+        console.print(f"host: {count} {name} ({rough(size)}): {why}", markup=False, soft_wrap=True)
     if len(stayed) > HOST_ROWS:
         console.print(f"host: {len(stayed) - HOST_ROWS} more kinds of calls", markup=False)
     cost = [run.cost.text] if run.cost.text else []
@@ -193,9 +194,9 @@ def _late(run: Run) -> list[str]:
 def _memory(lines: Sequence[dict]) -> list[str]:
     """How services reached the ranks' memory, and which buffers were moved for that: the longest of each rank."""
     used, copied = (sum(line.get(f"{name}_bytes", 0) for line in lines) for name in ("in_place", "copied"))
-    text = [f"memory: {rounded(used)} used in place, {rounded(copied)} copied by the kernel"] if used + copied else []
+    text = [f"memory: {rough(used)} used in place, {rough(copied)} copied by the kernel"] if used + copied else []
     sizes = Counter(buffer["bytes"] for line in lines for buffer in line.get("moved", ()))
-    moved = [f"{count} of {rounded(size)}" for size, count in sorted(sizes.items(), reverse=True)[:CALL_ROWS]]
+    moved = [f"{count} of {rough(size)}" for size, count in sorted(sizes.items(), reverse=True)[:CALL_ROWS]]
     return text + ([f"moved: {', '.join(moved)}"] if moved else [])
 
 
@@ -204,22 +205,14 @@ def _wire(lines: Sequence[dict]) -> list[str]:
     plain, wire = (sum(line.get(f"{name}_bytes", 0) for line in lines) for name in ("coded", "wire"))
     saved = share(plain - wire, plain)
     time = saved_time(sum(line.get("saved_ns", 0) for line in lines))
-    text = [f"wire: {rounded(plain)} went compressed as {rounded(wire)}, {saved} saved"] if plain else []
+    text = [f"wire: {rough(plain)} went compressed as {rough(wire)}, {saved} saved"] if plain else []
     text = [line + (f"; {time}" if time else "") for line in text]
     lossy = sum(line.get("lossy_bytes", 0) for line in lines)
     error = max((line.get("largest_error", 0) for line in lines), default=0)
     sampled, left = (sum(line.get(f"sampled_{name}", 0) for line in lines) for name in ("bytes", "left_bytes"))
     text += [f"wire: compression would save {share(sampled - left, sampled)}, by samples"] if sampled else []
-    return text + ([f"lossy: {rounded(lossy)} of numbers, which arrived at most {error:.3g} off"] if lossy else [])
+    return text + ([f"lossy: {rough(lossy)} of numbers, which arrived at most {error:.3g} off"] if lossy else [])
 
 
 def share(part: float, whole: float) -> str:
     return f"{part / whole:.1%}" if whole else "0 %"
-
-
-def rounded(size: int) -> str:
-    """size_text of three digits or so."""
-    for unit, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit:
-            return f"{size / unit:.3g} {name}"
-    return size_text(size)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from html import escape
 
 from offpath.base.oldest import zip_equal
-from offpath.base.sizes import seconds, size_text
+from offpath.base.sizes import rough_size_text, seconds, size_text
 from offpath.launch.stats import Cost
 from offpath.pages import report
 from offpath.telemetry import overview
 from offpath.telemetry.operations import Run
-from offpath.telemetry.overview import rounded, share
+from offpath.telemetry.overview import share
 
 PARTS = ("program", "posting", "waiting, DPU", "waiting, host", "other waits")
 COLOURS = (0, 4, 1, 3, 2)  # of report's series
@@ -243,7 +243,7 @@ def _late(run: Run) -> str:
 
 
 def _stayed(run: Run) -> str:
-    rows = [(why, name, str(count), rounded(size)) for name, why, count, size in overview.reasons(run)]
+    rows = [(why, name, str(count), rough_size_text(size)) for name, why, count, size in overview.reasons(run)]
     return report.table(("why", "call", "count", "bytes"), rows)
 
 

@@ -33,12 +33,17 @@ def title(peer: str) -> str:
     return (TITLES | FAR_TITLES)[peer]
 
 
-def total_gain(by_peer: ByPeer) -> float | None:
-    """t_total of the best of the others / t_total of Offpath; None when one of the two is missing."""
-    others = [row["t_total_ns"] for row in by_peer.values() if row["mode"] == HOST]
-    if "offpath" not in by_peer or not others:
-        return None
-    return min(others) / by_peer["offpath"]["t_total_ns"]
+def gain_in(time: str) -> Gain:
+    """This time of the best of the others / of Offpath; None when one of the two is missing."""
+
+    def gain(by_peer: ByPeer) -> float | None:
+        others = [row[time] for row in by_peer.values() if row["mode"] == HOST]
+        return min(others) / by_peer["offpath"][time] if "offpath" in by_peer and others else None
+
+    return gain
+
+
+total_gain = gain_in("t_total_ns")
 
 
 def unchanged_gain(by_peer: ByPeer) -> float | None:

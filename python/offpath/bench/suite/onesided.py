@@ -15,7 +15,7 @@ from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_sizes
 from offpath.bench import compared, measuring
 from offpath.bench.kit import Benchmark, Page, Table, options, peers
-from offpath.bench.kit.peers import Beside, ByPeer, Chart
+from offpath.bench.kit.peers import Beside, Chart
 from offpath.bench.kit.tables import Cell, cell
 from offpath.bench.measuring import Conditions, Peer, Program, Series
 from offpath.launch import mpis
@@ -46,12 +46,7 @@ USUAL = "host,async,thread"
 INTERFACES = {"mpi": "MPI RMA", "shmem": "OpenSHMEM"}
 
 
-def gain(by_peer: ByPeer) -> float | None:
-    """t_pure of the best of the others / of Offpath; None when one of the two is missing."""
-    others = [row["t_pure_ns"] for row in by_peer.values() if row["mode"] == comparison.HOST]
-    if "offpath" not in by_peer or not others:
-        return None
-    return min(others) / by_peer["offpath"]["t_pure_ns"]
+gain = peers.gain_in("t_pure_ns")
 
 
 def _of_library(text: str) -> Cell:
