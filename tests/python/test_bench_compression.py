@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+from dataclasses import replace
 
 import pytest
 from conftest import assert_one_line_error, offpath
@@ -100,6 +101,13 @@ def test_how_long_transfers_take_is_estimated():
     assert 120 < estimate(slow, [1 << 20, 4 << 20], 3) < 300
     assert estimate(fast, [1 << 20, 4 << 20], 3) < estimate(slow, [1 << 20, 4 << 20], 3) / 2
     assert estimate(slow, [4 << 20], 3) > 3 * (estimate(slow, [1 << 20], 3) - 24 * 2.5)
+
+
+def test_applications_that_are_not_built_are_left_out(tmp_path, monkeypatch, capsys):
+    bare = replace(paths(), apps=tmp_path)
+    monkeypatch.setattr(compression_sources, "paths", lambda: bare)
+    assert list(compression_sources.of_applications(tmp_path)) == []
+    assert capsys.readouterr().err.count("is left out") == len(compression_sources.APPS)
 
 
 def test_command_refuses(tmp_path):

@@ -31,7 +31,7 @@ STANDARD = {
 def of_applications(folder: Path) -> Iterator[tuple[str, int]]:
     """Runs them; a file of doubles for each, and the bytes of a number."""
     for app, options in APPS.items():
-        program = paths().app(app, mpis.OPENMPI)
+        program = paths().apps / mpis.OPENMPI / app
         if not program.exists():
             console.note(f"{app} is left out: this build does not have it.")
             continue
