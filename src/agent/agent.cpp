@@ -9,9 +9,7 @@
 #include "base/process.hpp"
 #include "base/quiet_thread.hpp"
 #include "session/dpus.hpp"
-#include "session/reception.hpp"
 
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -28,14 +26,16 @@ using base::Status;
 namespace {
 constexpr int kLingerMs = 50;  // for clients that attach while the last one leaves
 constexpr int kFlushTimeoutMs = 1000;
-constexpr uint64_t kListeningTag = 0, kLinkTag = 1, kObserversTag = 2, kAlarmTag = 3, kGuestTag = 4;
-constexpr int kGuestLookMs = 200;             // whether one takes too long
+constexpr uint64_t kLobbyTag = 0, kLinkTag = 1, kObserversTag = 2, kAlarmTag = 3;
 constexpr uint32_t kTickMs = 200;             // of observers: the shortest interval of offpath top
 constexpr uint32_t kRoundsBetweenLooks = 64;  // while there is much to do anyway
 }  // namespace
 
 Agent::Agent(AgentOptions options)
-    : options_(std::move(options)), epoll_(epoll_create1(EPOLL_CLOEXEC)), alarm_(eventfd(0, EFD_CLOEXEC)) {}
+    : options_(std::move(options)),
+      lobby_({session::kAttachTimeoutNs}),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      alarm_(eventfd(0, EFD_CLOEXEC)) {}
 
 Status Agent::start() {
   const uint64_t end_ns = base::clock_ns() + static_cast<uint64_t>(options_.start_timeout_ms) * 1000000;
@@ -104,7 +104,8 @@ void Agent::remove_socket() {
 }
 
 void Agent::serve(int listening) {
-  base::watch(epoll_.get(), listening, kListeningTag);
+  lobby_.open(listening);
+  base::watch(epoll_.get(), lobby_.event_fd(), kLobbyTag);
   base::watch(epoll_.get(), alarm_.get(), kAlarmTag);
   bool had_client = false;
   uint32_t rounds = 0;
@@ -114,7 +115,7 @@ void Agent::serve(int listening) {
     if (is_replaced_.exchange(false)) leave();
     const int tick_ms = observers_->tick_if_due();
     for (const auto& link : links_) busy |= link->round();
-    const bool none = clients_count() == 0 && guests_.empty();
+    const bool none = clients_count() == 0 && !lobby_.any();
     const uint64_t now_ns = base::clock_ns();
     if (!none) idle_since_ns = now_ns;
     const int patience_ms = had_client || leaves_ ? kLingerMs : options_.first_client_timeout_ms;
@@ -122,8 +123,8 @@ void Agent::serve(int listening) {
     if (none && idle_ms >= patience_ms) break;
     const bool look = !busy || ++rounds % kRoundsBetweenLooks == 0;
     const bool somebody_comes = look && sleep(busy ? 0 : none ? patience_ms - idle_ms : tick_ms);
-    if (somebody_comes) let_in(listening);
-    had_client |= hear_guests();
+    if (somebody_comes || lobby_.any())
+      session::receive(lobby_, "agent", [&](session::Caller caller) { had_client |= greet(std::move(caller)); });
   }
   if (replacing_.joinable()) replacing_.join();
   if (is_replaced_) leave();
@@ -151,10 +152,9 @@ bool Agent::sleep(int timeout_ms) {
   for (const auto& link : links_) may_sleep &= link->prepare_sleep();
   epoll_event events[8];
   const bool sleeps = may_sleep && timeout_ms != 0;
-  if (!guests_.empty()) timeout_ms = timeout_ms < 0 ? kGuestLookMs : std::min(timeout_ms, kGuestLookMs);
   nudge_.note_sleep();
   if (sleeps && may_stand_still()) nudge_.set();
-  const int count = epoll_wait(epoll_.get(), events, 8, sleeps ? timeout_ms : 0);
+  const int count = epoll_wait(epoll_.get(), events, 8, sleeps ? lobby_.wait_ms(timeout_ms) : 0);
   nudge_.cancel();
   for (const auto& link : links_) link->end_sleep();
   const auto is_said = [&](uint64_t tag) {
@@ -165,7 +165,7 @@ bool Agent::sleep(int timeout_ms) {
     uint64_t value;
     [[maybe_unused]] const ssize_t got = read(alarm_.get(), &value, sizeof(value));
   }
-  return is_said(kListeningTag);
+  return is_said(kLobbyTag);
 }
 
 // Where a client computes with operations under way the kernel may not run a woken agent at once (base/nudge.hpp).
@@ -173,19 +173,18 @@ bool Agent::may_stand_still() const {
   return std::any_of(links_.begin(), links_.end(), [](const auto& link) { return link->any_computes(); });
 }
 
-void Agent::be_replaced(Fd asker, base::Result<session::PeerCredentials> credentials, session::AttachRequest request) {
+void Agent::be_replaced(session::Caller caller) {
   if (!options_.replacement || leaves_ || is_replaced_ || is_replacing_.exchange(true))
-    return refuse(asker, Status::error(OFFPATH_ERR_STATE, "%s", session::kIsReplaced));
+    return session::refuse(caller.socket, Status::error(OFFPATH_ERR_STATE, "%s", session::kIsReplaced));
   if (replacing_.joinable()) replacing_.join();
   const auto clients = static_cast<uint32_t>(clients_count());
-  replacing_ =
-      base::quiet_thread([this, asker = std::move(asker), credentials = std::move(credentials), request, clients] {
-        is_replaced_ = session::replace(*options_.replacement, asker, credentials, request, clients,
-                                        options_.socket.path(), options_.token);
-        is_replacing_ = false;
-        const uint64_t one = 1;
-        [[maybe_unused]] const ssize_t written = write(alarm_.get(), &one, sizeof(one));
-      });
+  replacing_ = base::quiet_thread([this, caller = std::move(caller), clients] {
+    is_replaced_ = session::replace(*options_.replacement, caller.socket, caller.credentials, caller.request, clients,
+                                    options_.socket.path(), options_.token);
+    is_replacing_ = false;
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(alarm_.get(), &one, sizeof(one));
+  });
 }
 
 void Agent::leave() {
@@ -202,77 +201,40 @@ HostLink* Agent::next_link() {
   return nullptr;
 }
 
-void Agent::let_in(int listening) {
-  auto [socket, no_room] = doorman_.let_in(listening);
-  if (!socket.valid()) return;
-  if (no_room) {
-    return session::turn_away(socket, Status::error(OFFPATH_ERR_NO_SERVICE,
-                                                    "the agent has no file descriptor left for another client. Raise "
-                                                    "'ulimit -n' (the hard limit, too)"));
-  }
-  base::watch(epoll_.get(), socket.get(), kGuestTag);
-  guests_.push_back({std::move(socket), base::clock_ns() + uint64_t{session::kAttachTimeoutMs} * 1000000});
-}
-
-bool Agent::hear_guests() {
-  bool any = false;
-  for (auto guest = guests_.begin(); guest != guests_.end();) {
-    pollfd look{guest->socket.get(), POLLIN, 0};
-    const bool speaks = poll(&look, 1, 0) > 0;
-    if (speaks) {
-      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, guest->socket.get(), nullptr);
-      any |= greet(std::move(guest->socket));
-    }
-    guest = speaks || base::clock_ns() >= guest->until_ns ? guests_.erase(guest) : std::next(guest);
-  }
-  return any;
-}
-
-bool Agent::greet(Fd socket) {
-  const auto credentials = session::peer_credentials(socket.get());
-  session::AttachRequest request{};
-  auto segment = session::receive_message(socket.get(), &request, sizeof(request), 0);
-  if (segment.ok() && request.kind == static_cast<uint32_t>(session::RequestKind::observe)) {
+bool Agent::greet(session::Caller caller) {
+  if (caller.wants(session::RequestKind::observe)) {
     session::AttachReply reply{};
     reply.flags = session::kServiceIsFar;
     reply.workers = static_cast<uint32_t>(links_.size());
     reply.clients = static_cast<uint32_t>(clients_count());
-    observers_->greet(std::move(socket), credentials, request, reply);
+    observers_->greet(std::move(caller.socket), caller.credentials, caller.request, reply);
     return false;
   }
-  if (segment.ok() && request.kind == static_cast<uint32_t>(session::RequestKind::replace)) {
-    be_replaced(std::move(socket), credentials, request);
+  if (caller.wants(session::RequestKind::replace)) {
+    be_replaced(std::move(caller));
     return false;
   }
-  Status status;
-  HostLink* const link = next_link();
-  if (status.ok() && link == nullptr) status = Status::error(OFFPATH_ERR_NO_SERVICE, "the service on the DPU is lost");
-  auto view = status.ok() ? session::open_segment(credentials, request, segment, options_.token) : status;
-  status = view.status();
-  const auto aliases = std::make_shared<memory::Aliases>();
-  if (status.ok()) {
-    Fd alive = base::open_process(credentials->pid);  // memory_on_this_machine sees whether it is the right process
-    auto memory = memory_on_this_machine(view.value(), credentials->pid, aliases);
-    status = memory.status();
-    if (status.ok()) {
-      if (leaves_) view->header().leaves.store(1, std::memory_order_release);  // it was on its way to the socket before
-      link->attach(HostClient(std::move(socket), std::move(alive), credentials->pid, std::move(view.value()), aliases,
-                              std::move(memory.value())),
-                   // Clients that are dealt out to several machines need the network between these.
-                   dpus_count_ > 1 ? request.flags & ~session::kNodeOnly : request.flags);
-      return true;
-    }
-  }
-  refuse(socket, status);
+  if (const Status status = attach(caller); !status.ok()) session::refuse(caller.socket, status);
   return true;
 }
 
-void Agent::refuse(const Fd& socket, const Status& status) {
-  base::log_write(LogLevel::warn, "refused a client: %s", status.text());
-  session::AttachReply reply{};
-  reply.version = session::kLinkVersion;
-  session::fill_refusal(reply, status);
-  [[maybe_unused]] const auto sent = session::send_message(socket.get(), &reply, sizeof(reply));
+Status Agent::attach(session::Caller& caller) {
+  HostLink* const link = next_link();
+  if (link == nullptr) return Status::error(OFFPATH_ERR_NO_SERVICE, "the service on the DPU is lost");
+  auto view = session::open_segment(caller, options_.token);
+  if (!view.ok()) return view.status();
+  const pid_t process = caller.credentials->pid;
+  Fd alive = base::open_process(process);  // memory_on_this_machine sees whether it is the right process
+  const auto aliases = std::make_shared<memory::Aliases>();
+  auto memory = memory_on_this_machine(view.value(), process, aliases);
+  if (!memory.ok()) return memory.status();
+  if (leaves_) view->header().leaves.store(1, std::memory_order_release);  // it was on its way to the socket before
+  // Clients that are dealt out to several machines need the network between these.
+  const uint32_t flags = dpus_count_ > 1 ? caller.request.flags & ~session::kNodeOnly : caller.request.flags;
+  link->attach(HostClient(std::move(caller.socket), std::move(alive), process, std::move(view.value()), aliases,
+                          std::move(memory.value())),
+               flags);
+  return {};
 }
 
 }  // namespace offpath::agent

@@ -10,13 +10,12 @@
 #include "agent/host_link.hpp"
 #include "base/nudge.hpp"
 #include "fabric/factory.hpp"
-#include "session/doorman.hpp"
 #include "session/observers.hpp"
+#include "session/reception.hpp"
 #include "session/replacement.hpp"
 
 #include <atomic>
 #include <functional>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,13 +45,11 @@ class Agent {
   void serve(int listening);
 
  private:
-  void let_in(int listening);
-  // Those who have said what they want. Whether one of them wanted to be a client.
-  bool hear_guests();
-  bool greet(base::Fd socket);
-  static void refuse(const base::Fd& socket, const base::Status& status);
+  // Takes in who has spoken. Whether it was a client, admitted or not.
+  bool greet(session::Caller caller);
+  base::Status attach(session::Caller& caller);
   // Another agent takes its place, if one can. That takes as long as reaching the DPUs, so another thread waits for it.
-  void be_replaced(base::Fd asker, base::Result<session::PeerCredentials> credentials, session::AttachRequest request);
+  void be_replaced(session::Caller caller);
   void leave();
   base::Result<std::unique_ptr<HostLink>> connect(const std::vector<uint8_t>& address);
   HostLink* next_link();
@@ -72,12 +69,7 @@ class Agent {
   bool leaves_ = false;  // another one is in its place
   std::thread replacing_;
   std::atomic<bool> is_replacing_{false}, is_replaced_{false};
-  session::Doorman doorman_;
-  struct Guest {
-    base::Fd socket;
-    uint64_t until_ns;
-  };
-  std::list<Guest> guests_;  // have connected, and said nothing so far: clients do not wait for that
+  session::LocalLobby lobby_;
   base::Fd epoll_;
   base::Fd alarm_;  // is_replaced_ has changed
   base::Nudge nudge_;

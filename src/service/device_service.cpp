@@ -46,6 +46,10 @@ void on_signal(int number) {
 
 }  // namespace
 
+DeviceService::DeviceService(DeviceServiceOptions options)
+    : options_(std::move(options)),
+      lobby_({kProofNs, kMostGuests, [this] { return device::Introduction(options_.key, options_.munge); }}) {}
+
 Result<Fd> DeviceService::listen_on(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos) {
@@ -88,43 +92,28 @@ Status DeviceService::start() {
 }
 
 void DeviceService::serve(int listening) {
+  lobby_.open(listening);
   bool had_client = false;
   while (true) {
-    std::vector<pollfd> waits{{signal_pipe[0], POLLIN, 0}, {listening, POLLIN, 0}};
+    std::vector<pollfd> waits{{signal_pipe[0], POLLIN, 0}, {lobby_.event_fd(), POLLIN, 0}};
     for (const Child& child : children_) waits.push_back({child.alive.get(), POLLIN, 0});
-    const size_t children = children_.size();
-    for (const Guest& guest : guests_) {
-      const bool hears = guest.who.stage() == device::Introduction::Stage::hears;
-      waits.push_back({hears ? guest.socket.get() : -1, POLLIN, 0});
-    }
     const bool any_stopped = end_stopped();
     const int until_ms = wait_ms(had_client);
     const bool looks = any_stopped && (until_ms < 0 || until_ms > kStoppedLookMs);
     const int ready = poll(waits.data(), waits.size(), looks ? kStoppedLookMs : until_ms);
     if (ready < 0 && errno == EINTR) continue;
-    if (ready < 0 || (ready == 0 && guests_.empty() && !looks)) break;
+    if (ready < 0 || (ready == 0 && !lobby_.any() && !looks)) break;
     if (bool ends = false; waits[0].revents != 0) {
       hear_signals(ends);
       if (ends) break;
     }
     auto child = children_.begin();
-    for (size_t i = 2; i < 2 + children; ++i) {
+    for (size_t i = 2; i < waits.size(); ++i) {
       const auto next = std::next(child);
       if (waits[i].revents != 0) reap(child);
       child = next;
     }
-    auto guest = guests_.begin();
-    for (size_t i = 2 + children; i < waits.size(); ++i) {
-      const auto next = std::next(guest);
-      if (waits[i].revents != 0) hear(guest);
-      guest = next;
-    }
-    hear_waiting();
-    dismiss_late();
-    if (waits[1].revents != 0) {
-      accept_one(listening);
-      had_client = true;
-    }
+    had_client |= lobby_.look([this](Lobby::Guest& guest) { return hear(guest); });
   }
   if (!options_.socket_path.empty()) unlink(options_.socket_path.c_str());
   while (!children_.empty()) {
@@ -159,27 +148,9 @@ bool DeviceService::end_stopped() {
 }
 
 int DeviceService::wait_ms(bool had_client) const {
-  if (!guests_.empty()) {  // they came one after the other, so the first is late first
-    const uint64_t now_ns = base::clock_ns(), until_ns = guests_.front().until_ns;
-    return until_ns <= now_ns ? 0 : static_cast<int>((until_ns - now_ns) / 1000000) + 1;
-  }
+  if (lobby_.any()) return lobby_.wait_ms(-1);
   if (takes_strangers() || !children_.empty()) return -1;
   return had_client ? kLingerMs : options_.first_client_timeout_ms;
-}
-
-void DeviceService::accept_one(int listening) {
-  Fd socket(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
-  if (!socket.valid()) return;
-  if (!takes_strangers()) return start_child(std::move(socket), nullptr);
-  if (guests_.size() >= kMostGuests) {
-    // A guest that has said nothing goes first: the others have said something that only somebody with the key can say.
-    const auto silent =
-        std::find_if(guests_.begin(), guests_.end(), [](const Guest& guest) { return !guest.who.has_greeted(); });
-    guests_.erase(silent == guests_.end() ? guests_.begin() : silent);
-  }
-  guests_.push_back(
-      {std::move(socket), device::Introduction(options_.key, options_.munge), base::clock_ns() + kProofNs});
-  hear(std::prev(guests_.end()));  // who knows the key has greeted already, and is not sent away for others
 }
 
 size_t DeviceService::credentials_count() const {
@@ -187,34 +158,26 @@ size_t DeviceService::credentials_count() const {
       std::count_if(children_.begin(), children_.end(), [](const Child& child) { return child.has_credential; }));
 }
 
-void DeviceService::hear(std::list<Guest>::iterator guest) {
+// Whether he is done with.
+bool DeviceService::hear(Lobby::Guest& guest) {
   using Stage = device::Introduction::Stage;
-  const Stage stage = guest->who.take(guest->socket.get());
-  if (stage == Stage::hears) return;
-  if (stage == Stage::credential && credentials_count() >= kMostCredentials) return;  // later, if there is time left
+  if (guest.no_room) {
+    base::log_write(LogLevel::warn, "refused a connection, as no file descriptor is left. Raise 'ulimit -n'");
+    return true;
+  }
+  if (!takes_strangers()) {
+    start_child(lobby_.take(guest), nullptr);
+    return true;
+  }
+  const Stage stage = guest.who.take(guest.socket.get());
+  if (stage == Stage::hears) return false;
+  if (stage == Stage::credential && credentials_count() >= kMostCredentials) return false;  // later, if there is time
   if (stage == Stage::refused) {
     base::log_write(LogLevel::warn, "refused a connection that did not prove the key");
   } else {
-    start_child(std::move(guest->socket), &guest->who);
+    start_child(lobby_.take(guest), &guest.who);
   }
-  guests_.erase(guest);
-}
-
-// Those whose credentials had to wait.
-void DeviceService::hear_waiting() {
-  for (auto guest = guests_.begin(); guest != guests_.end();) {
-    const auto next = std::next(guest);
-    if (guest->who.stage() != device::Introduction::Stage::hears) hear(guest);
-    guest = next;
-  }
-}
-
-void DeviceService::dismiss_late() {
-  const uint64_t now_ns = base::clock_ns();
-  while (!guests_.empty() && guests_.front().until_ns <= now_ns) {
-    base::log_write(LogLevel::warn, "refused a connection that has not proven the key in time");
-    guests_.pop_front();
-  }
+  return true;
 }
 
 }  // namespace offpath::service

@@ -9,6 +9,7 @@
 #include "base/result.hpp"
 #include "base/silence.hpp"
 #include "device/introduction.hpp"
+#include "session/lobby.hpp"
 
 #include <cstdint>
 #include <list>
@@ -33,7 +34,7 @@ struct DeviceServiceOptions {
 
 class DeviceService {
  public:
-  explicit DeviceService(DeviceServiceOptions options) : options_(std::move(options)) {}
+  explicit DeviceService(DeviceServiceOptions options);
   // A listening TCP socket on HOST:PORT.
   static base::Result<base::Fd> listen_on(const std::string& address);
   // Binds to the cores, finds the executor.
@@ -51,19 +52,11 @@ class DeviceService {
     base::Silence stillness{kStoppedNs};
     bool has_credential = false;  // is to be found out whom MUNGE names; it becomes no executor
   };
-  // A connection to the port of which nothing is proven yet.
-  struct Guest {
-    base::Fd socket;
-    device::Introduction who;
-    uint64_t until_ns;
-  };
+  using Lobby = session::Lobby<device::Introduction>;
   bool takes_strangers() const { return options_.key || options_.munge; }
   int wait_ms(bool had_client) const;
   size_t credentials_count() const;
-  void accept_one(int listening);
-  void hear(std::list<Guest>::iterator guest);
-  void hear_waiting();
-  void dismiss_late();
+  bool hear(Lobby::Guest& guest);
   // A process for it. `who`: null on a Unix socket.
   void start_child(base::Fd socket, device::Introduction* who);
   void become_executor(int socket, device::Introduction* who, bool full);
@@ -77,7 +70,7 @@ class DeviceService {
   std::vector<std::string> executor_, for_agents_;
   std::vector<std::string> environment_;  // in the child: its client's
   std::list<Child> children_;
-  std::list<Guest> guests_;
+  Lobby lobby_;
 };
 
 }  // namespace offpath::service

@@ -4,7 +4,6 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "service/service.hpp"
-#include "session/reception.hpp"
 
 #include <unistd.h>
 
@@ -18,68 +17,45 @@ using base::Result;
 using base::Status;
 using engine::ClientId;
 
-bool Service::greet(int listening) {
-  auto [socket, no_room] = doorman_.let_in(listening);
-  if (!socket.valid()) return false;
-  if (no_room) {
-    session::turn_away(
-        socket, Status::error(OFFPATH_ERR_NO_SERVICE,
-                              "the service has no file descriptor left for another client. Raise 'ulimit -n' (the "
-                              "hard limit, too)"));
-    return true;
+bool Service::greet(session::Caller caller) {
+  using Kind = session::RequestKind;
+  const bool is_client = !caller.wants(Kind::observe) && !caller.wants(Kind::replace);
+  if (caller.wants(Kind::observe)) {
+    observe(std::move(caller));
+  } else if (caller.wants(Kind::replace)) {
+    be_replaced(caller);
+  } else if (caller.wants(Kind::agent)) {
+    open_door(caller);
+  } else {
+    attach(std::move(caller));
   }
-  const auto credentials = session::peer_credentials(socket.get());
-  session::AttachRequest request{};
-  auto segment_fd = session::receive_message(socket.get(), &request, sizeof(request), session::kAttachTimeoutMs);
-  if (segment_fd.ok() && request.kind == static_cast<uint32_t>(session::RequestKind::observe)) {
-    observe(std::move(socket), credentials, request);
-    return false;
-  }
-  if (segment_fd.ok() && request.kind == static_cast<uint32_t>(session::RequestKind::agent)) {
-    open_door(socket, credentials, request);
-    return true;
-  }
-  if (segment_fd.ok() && request.kind == static_cast<uint32_t>(session::RequestKind::replace)) {
-    be_replaced(socket, credentials, request);
-    return false;
-  }
-  attach(std::move(socket), credentials, request, std::move(segment_fd));
-  return true;
+  return is_client;
 }
 
-void Service::observe(Fd socket, const Result<session::PeerCredentials>& credentials,
-                      const session::AttachRequest& request) {
+void Service::observe(session::Caller caller) {
   session::AttachReply reply{};
   reply.workers = options_.workers;
   reply.clients = client_count_;
-  observers_.greet(std::move(socket), credentials, request, reply);
+  observers_.greet(std::move(caller.socket), caller.credentials, caller.request, reply);
 }
 
-void Service::attach(Fd socket, const Result<session::PeerCredentials>& credentials,
-                     const session::AttachRequest& request, Result<Fd> segment_fd) {
-  auto view = session::open_segment(credentials, request, segment_fd, options_.token);
-  if (!view.ok()) return refuse(socket, view.status());
-  Fd alive = base::open_process(credentials->pid);  // of the process that is then seen to be the right one
+void Service::attach(session::Caller caller) {
+  auto view = session::open_segment(caller, options_.token);
+  if (!view.ok()) return session::refuse(caller.socket, view.status());
+  const pid_t process = caller.credentials->pid;
+  Fd alive = base::open_process(process);  // of the process that is then seen to be the right one
   const auto aliases = std::make_shared<memory::Aliases>();
-  auto memory = agent::memory_on_this_machine(view.value(), credentials->pid, aliases);
-  if (!memory.ok()) return refuse(socket, memory.status());
-  admit({std::move(socket), std::move(alive), credentials->pid, request.flags, std::move(view.value()),
+  auto memory = agent::memory_on_this_machine(view.value(), process, aliases);
+  if (!memory.ok()) return session::refuse(caller.socket, memory.status());
+  admit({std::move(caller.socket), std::move(alive), process, caller.request.flags, std::move(view.value()),
          std::move(memory.value()), aliases, nullptr});
-}
-
-void Service::refuse(const Fd& socket, const Status& status) {
-  base::log_write(LogLevel::warn, "refused a client: %s", status.text());
-  session::AttachReply reply{};
-  reply.version = session::kLinkVersion;
-  session::fill_refusal(reply, status);
-  [[maybe_unused]] const auto sent = session::send_message(socket.get(), &reply, sizeof(reply));
 }
 
 void Service::admit(Newcomer client) {
   const auto next = static_cast<uint32_t>((next_client_ - 1) % workers_.size());
   const uint32_t worker = client.worker < workers_.size() ? client.worker : next;
   const auto address = address_for(client.flags, worker);
-  if (!address.ok()) return refuse(client.socket, address.status());
+  if (!address.ok()) return session::refuse(client.socket, address.status());
   session::AttachReply reply{};
   reply.version = session::kLinkVersion;
   reply.address_bytes = static_cast<uint32_t>(address.value().size());
@@ -102,11 +78,11 @@ void Service::admit(Newcomer client) {
       client.memory);
 }
 
-void Service::open_door(const Fd& socket, const Result<session::PeerCredentials>& credentials,
-                        const session::AttachRequest& request) {
+void Service::open_door(const session::Caller& caller) {
+  const session::AttachRequest& request = caller.request;
   session::AttachReply reply{};
   reply.version = session::kLinkVersion;
-  Status status = session::check_client(credentials, request, options_.token);
+  Status status = session::check_client(caller.credentials, request, options_.token);
   // An agent has a link to each worker; not every agent begins with the same.
   if (status.ok() && request.flags == 0) ++agents_count_;
   const auto address =
@@ -120,7 +96,7 @@ void Service::open_door(const Fd& socket, const Result<session::PeerCredentials>
   reply.workers = options_.workers;
   reply.helpers = helpers_count();
   reply.process = getpid();
-  [[maybe_unused]] const auto sent = session::send_message(socket.get(), &reply, sizeof(reply));
+  [[maybe_unused]] const auto sent = session::send_message(caller.socket.get(), &reply, sizeof(reply));
 }
 
 Result<std::vector<uint8_t>> Service::make_door(uint32_t worker) {
@@ -159,14 +135,13 @@ Result<std::vector<uint8_t>> Service::address_for(uint32_t flags, uint32_t worke
   return address.encode();
 }
 
-void Service::be_replaced(const Fd& asker, const Result<session::PeerCredentials>& credentials,
-                          const session::AttachRequest& request) {
+void Service::be_replaced(const session::Caller& caller) {
   if (!options_.replacement)
-    return refuse(asker, Status::error(OFFPATH_ERR_NO_SERVICE, "the service was started by hand"));
-  if (leaves_) return refuse(asker, Status::error(OFFPATH_ERR_STATE, "%s", session::kIsReplaced));
-  if (doors_count_ > 0) return let_agents_go(asker, credentials, request);
-  if (!session::replace(*options_.replacement, asker, credentials, request, client_count_, options_.socket.path(),
-                        options_.token))
+    return session::refuse(caller.socket, Status::error(OFFPATH_ERR_NO_SERVICE, "the service was started by hand"));
+  if (leaves_) return session::refuse(caller.socket, Status::error(OFFPATH_ERR_STATE, "%s", session::kIsReplaced));
+  if (doors_count_ > 0) return let_agents_go(caller);
+  if (!session::replace(*options_.replacement, caller.socket, caller.credentials, caller.request, client_count_,
+                        options_.socket.path(), options_.token))
     return;
   leaves_ = true;
   socket_removed_ = true;  // that at the path is the other one's
@@ -174,15 +149,14 @@ void Service::be_replaced(const Fd& asker, const Result<session::PeerCredentials
 }
 
 // The next agent starts another one, with its guard; those that are here stay until they are replaced.
-void Service::let_agents_go(const Fd& asker, const Result<session::PeerCredentials>& credentials,
-                            const session::AttachRequest& request) {
-  const Status status = session::check_peer(credentials, request);
-  if (!status.ok()) return refuse(asker, status);
+void Service::let_agents_go(const session::Caller& caller) {
+  const Status status = session::check_peer(caller.credentials, caller.request);
+  if (!status.ok()) return session::refuse(caller.socket, status);
   remove_socket();
   session::AttachReply reply{};
   reply.version = session::kLinkVersion;
   reply.clients = client_count_;
-  [[maybe_unused]] const auto sent = session::send_message(asker.get(), &reply, sizeof(reply));
+  [[maybe_unused]] const auto sent = session::send_message(caller.socket.get(), &reply, sizeof(reply));
 }
 
 }  // namespace offpath::service

@@ -34,6 +34,7 @@ Service::Service(ServiceOptions options)
     : options_(std::move(options)),
       observers_({.pages = options_.workers, .shares_cores = options_.shares_cores},
                  [this](uint32_t worker, session::WorkerPage& page) { workers_[worker]->publish(page); }),
+      lobby_({session::kAttachTimeoutNs}),
       changed_(eventfd(0, EFD_CLOEXEC)) {
   base::fill_random(id_.data(), id_.size());
   const auto job = seal::name_of_job(options_.key);
@@ -83,13 +84,14 @@ Status Service::start() {
 }
 
 void Service::serve(int listening) {
+  lobby_.open(listening);
   bool had_client = false;
   while (true) {
-    pollfd waits[3] = {{listening, POLLIN, 0}, {changed_.get(), POLLIN, 0}, {observers_.event_fd(), POLLIN, 0}};
-    const bool none = client_count_ == 0 && doors_count_ == 0;
+    pollfd waits[3] = {{lobby_.event_fd(), POLLIN, 0}, {changed_.get(), POLLIN, 0}, {observers_.event_fd(), POLLIN, 0}};
+    const bool none = client_count_ == 0 && doors_count_ == 0 && !lobby_.any();
     const int tick = observers_.tick_if_due();
     const int timeout = !none ? tick : had_client || leaves_ ? kLingerMs : options_.first_client_timeout_ms;
-    const int ready = poll(waits, 3, timeout);
+    const int ready = poll(waits, 3, lobby_.wait_ms(timeout));
     if (ready < 0 && errno != EINTR) break;
     if (ready == 0 && none) break;
     if ((waits[2].revents & POLLIN) != 0) observers_.look();
@@ -98,9 +100,7 @@ void Service::serve(int listening) {
       [[maybe_unused]] const ssize_t got = read(changed_.get(), &value, sizeof(value));
       run_tasks();
     }
-    if ((waits[0].revents & POLLIN) != 0) {
-      had_client |= greet(listening);
-    }
+    session::receive(lobby_, "service", [&](session::Caller caller) { had_client |= greet(std::move(caller)); });
   }
   base::log_write(LogLevel::info, "ends: no clients");
   remove_socket();

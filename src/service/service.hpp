@@ -6,11 +6,11 @@
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
 #include "fabric/factory.hpp"
-#include "session/doorman.hpp"
 #include "service/agent_door.hpp"
 #include "service/worker.hpp"
 #include "session/link.hpp"
 #include "session/observers.hpp"
+#include "session/reception.hpp"
 #include "session/replacement.hpp"
 
 #include <atomic>
@@ -53,25 +53,19 @@ class Service : public engine::Neighbours {
              uint64_t bytes) override;
 
  private:
-  // Takes in who comes. Whether it was a client, admitted or not.
-  bool greet(int listening);
-  void observe(base::Fd socket, const base::Result<session::PeerCredentials>& credentials,
-               const session::AttachRequest& request);
-  void attach(base::Fd socket, const base::Result<session::PeerCredentials>& credentials,
-              const session::AttachRequest& request, base::Result<base::Fd> segment_fd);
+  // Takes in who has spoken. Whether it was a client, admitted or not.
+  bool greet(session::Caller caller);
+  void observe(session::Caller caller);
+  void attach(session::Caller caller);
   // Has a client served, and tells it so.
   void admit(Newcomer client);
-  static void refuse(const base::Fd& socket, const base::Status& status);
   // For the agent of a host whose DPU this is: its clients come by the door.
-  void open_door(const base::Fd& socket, const base::Result<session::PeerCredentials>& credentials,
-                 const session::AttachRequest& request);
+  void open_door(const session::Caller& caller);
   base::Result<std::vector<uint8_t>> make_door(uint32_t worker);
   base::Result<std::vector<uint8_t>> address_for(uint32_t flags, uint32_t worker);
   // Another service takes its place, if one can: its clients go there as they like, and it ends when the last one has.
-  void be_replaced(const base::Fd& asker, const base::Result<session::PeerCredentials>& credentials,
-                   const session::AttachRequest& request);
-  void let_agents_go(const base::Fd& asker, const base::Result<session::PeerCredentials>& credentials,
-                     const session::AttachRequest& request);
+  void be_replaced(const session::Caller& caller);
+  void let_agents_go(const session::Caller& caller);
   void forget_one();
   void show_use();
   void forget_door();
@@ -91,7 +85,7 @@ class Service : public engine::Neighbours {
   std::atomic<uint32_t> client_count_{0}, doors_count_{0};
   std::atomic<bool> socket_removed_{false}, in_use_{false};
   session::Observers observers_;
-  session::Doorman doorman_;
+  session::LocalLobby lobby_;
   bool leaves_ = false;         // another one is in its place
   fabric::Made link_fabric_{};  // of the doors
   uint32_t agents_count_ = 0;   // so far

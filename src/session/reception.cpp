@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "session/reception.hpp"
 
-#include "session/doorman.hpp"
+#include "base/log.hpp"
 
 #include <poll.h>
 
@@ -18,9 +18,28 @@ void fill_refusal(AttachReply& reply, const Status& status) {
   snprintf(reply.text, sizeof(reply.text), "%s", status.text());
 }
 
-void turn_away(const Fd& socket, const Status& reason) {
-  AttachRequest request{};
-  [[maybe_unused]] const auto asked = receive_message(socket.get(), &request, sizeof(request), kAttachTimeoutMs);
+// Also what is for nobody is read: closing a socket with something unread takes the answer away from the other side.
+void receive(LocalLobby& lobby, const char* whose, const std::function<void(Caller)>& greet) {
+  lobby.look([&](LocalLobby::Guest& guest) {
+    pollfd said{guest.socket.get(), POLLIN, 0};
+    if (poll(&said, 1, 0) <= 0) return false;
+    const auto credentials = peer_credentials(guest.socket.get());
+    AttachRequest request{};
+    auto segment = receive_message(guest.socket.get(), &request, sizeof(request), 0);
+    if (guest.no_room) {
+      refuse(guest.socket, Status::error(OFFPATH_ERR_NO_SERVICE,
+                                         "the %s has no file descriptor left for another client. Raise 'ulimit -n' "
+                                         "(the hard limit, too)",
+                                         whose));
+    } else {
+      greet({lobby.take(guest), credentials, request, std::move(segment)});
+    }
+    return true;
+  });
+}
+
+void refuse(const Fd& socket, const Status& reason) {
+  base::log_write(base::LogLevel::warn, "refused a client: %s", reason.text());
   AttachReply reply{};
   reply.version = kLinkVersion;
   fill_refusal(reply, reason);
@@ -28,11 +47,12 @@ void turn_away(const Fd& socket, const Status& reason) {
 }
 
 void refuse_all(int listening, const Status& reason) {
-  Doorman doorman;
-  pollfd wait{listening, POLLIN, 0};
-  while (poll(&wait, 1, kAttachTimeoutMs) > 0) {
-    const Doorman::Guest guest = doorman.let_in(listening);
-    if (guest.socket.valid()) turn_away(guest.socket, reason);
+  LocalLobby lobby({kAttachTimeoutNs});
+  lobby.open(listening);
+  pollfd wait{lobby.event_fd(), POLLIN, 0};
+  constexpr int kLingerMs = 2000;
+  while (poll(&wait, 1, lobby.wait_ms(kLingerMs)) > 0 || lobby.any()) {
+    receive(lobby, "service", [&reason](const Caller& caller) { refuse(caller.socket, reason); });
   }
 }
 
@@ -57,11 +77,10 @@ Status check_client(const Result<PeerCredentials>& credentials, const AttachRequ
   return {};
 }
 
-Result<SegmentView> open_segment(const Result<PeerCredentials>& credentials, const AttachRequest& request,
-                                 Result<Fd>& segment_fd, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
-  if (!segment_fd.ok()) return segment_fd.status();
-  if (const Status status = check_client(credentials, request, token); !status.ok()) return status;
-  auto segment = base::Memfd::adopt(std::move(segment_fd.value()), request.segment_bytes);
+Result<SegmentView> open_segment(Caller& caller, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
+  if (!caller.segment.ok()) return caller.segment.status();
+  if (const Status status = check_client(caller.credentials, caller.request, token); !status.ok()) return status;
+  auto segment = base::Memfd::adopt(std::move(caller.segment.value()), caller.request.segment_bytes);
   if (!segment.ok()) return segment.status();
   segment->close_descriptor();  // there may be many clients
   return SegmentView::open(std::move(segment.value()));

@@ -306,6 +306,20 @@ TEST(Session, SmallFileSizeLimitIsNoMemory) {
   });
 }
 
+// One after the other they would be waited for longer than a client waits for its service.
+TEST(Session, AttachesWhileOthersAreThereAndSayNothing) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* first = p.attach();
+    std::vector<base::Fd> silent(40);
+    for (base::Fd& each : silent) each = std::move(session::connect_to(socket_of(p)).value());
+    offpath_session_t* second = p.attach();
+    REQUIRE(service_of(first) == service_of(second));
+    silent.clear();
+    offpath_session_detach(second);
+    offpath_session_detach(first);
+  });
+}
+
 // A service that may not look into its client. Root may always, so it is made to start without that right.
 TEST(Session, AServiceThatMayNotReadUsSaysSo) {
   if (getuid() != 0 || !exists("/usr/bin/setpriv")) GTEST_SKIP() << "needs root and setpriv";
