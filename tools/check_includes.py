@@ -84,6 +84,7 @@ STANDS_ON = {
     "apps/task_session": ["apps/kit", "include"],  # applications know nothing of Offpath, but for those that are tasks
     "apps/minimd/tasks": ["apps", "apps/task_session", "include"],
     "apps/amr/tasks": ["apps", "apps/task_session", "include"],
+    "apps/bspmm/tasks": ["apps", "apps/task_session", "include"],
 }
 CHECKED = ("src", "frontends", "include", "apps")
 FOUND_ONLY = ("bench", "tests", "fuzz")  # may use anything, but only what is there

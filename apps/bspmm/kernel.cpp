@@ -2,103 +2,13 @@
 #include "kernel.hpp"
 
 #include <algorithm>
-#include <array>
-#include <optional>
-
-#include <cblas.h>
 
 namespace bspmm {
 namespace {
 
-using Tile = std::vector<double>;
-
-class Kernel {
- public:
-  Kernel(const Work& work, Computation computation, Store& store, Profile& profile)
-      : work_(work), multiplies_(computation == Computation::yes), store_(store), profile_(profile) {
-    const std::size_t elements = std::size_t(work.tile) * work.tile;
-    for (auto* pair : {&a_, &b_, &c_})
-      for (Tile& tile : *pair) tile.assign(elements, 0.0);
-  }
-
-  void blocking() {
-    for (std::optional<Product> product = next(); product;) {
-      profile_.charge(Row::get, [&] {
-        get(*product, 0);
-        store_.wait();
-      });
-      multiply(0);
-      const std::optional<Product> following = next();
-      if (leaves_c(*product, following)) {
-        profile_.charge(Row::update, [&] {
-          update(*product);
-          store_.wait();
-        });
-      }
-      product = following;
-    }
-  }
-
-  void nonblocking() {
-    int now = 0;
-    std::optional<Product> product = next();
-    if (product) profile_.charge(Row::get, [&] { get(*product, now); });
-    profile_.charge(Row::wait, [&] { store_.wait(); });
-    while (product) {
-      const std::optional<Product> following = next();
-      if (following) profile_.charge(Row::get, [&] { get(*following, 1 - now); });
-      multiply(now);
-      if (leaves_c(*product, following)) profile_.charge(Row::update, [&] { update(*product); });
-      profile_.charge(Row::wait, [&] { store_.wait(); });
-      product = following;
-      now = 1 - now;
-    }
-  }
-
- private:
-  std::optional<Product> next() {
-    if (at_ == last_) {
-      const std::int64_t unit = profile_.charge(Row::counter, [&] { return store_.next(); });
-      if (unit >= std::int64_t(work_.units.size())) return {};
-      at_ = work_.units[unit].first;
-      last_ = work_.units[unit].last;
-    }
-    return work_.products[at_++];
-  }
-
-  static bool leaves_c(const Product& product, const std::optional<Product>& following) {
-    return !following || following->c != product.c;
-  }
-
-  void get(const Product& product, int input) {
-    store_.get(Matrix::a, product.a, a_[input].data());
-    store_.get(Matrix::b, product.b, b_[input].data());
-  }
-
-  void multiply(int input) {
-    if (!multiplies_) return;
-    const int n = work_.tile;
-    profile_.charge(Row::compute, [&] {
-      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0, a_[input].data(), n, b_[input].data(), n,
-                  1.0, c_[output_].data(), n);
-    });
-  }
-
-  // The other C tile, whose own update is complete by now, starts at zero.
-  void update(const Product& product) {
-    store_.update(product.c, c_[output_].data());
-    output_ = 1 - output_;
-    std::fill(c_[output_].begin(), c_[output_].end(), 0.0);
-  }
-
-  const Work& work_;
-  bool multiplies_;
-  Store& store_;
-  Profile& profile_;
-  std::array<Tile, 2> a_, b_, c_;
-  int output_ = 0;  // which of c_ is being summed up
-  std::size_t at_ = 0, last_ = 0;
-};
+bool leaves_c(const Product& product, const std::optional<Product>& following) {
+  return !following || following->c != product.c;
+}
 
 }  // namespace
 
@@ -114,11 +24,99 @@ Work make_work(const Pattern& pattern, int tile, int products_in_unit) {
   return work;
 }
 
-void run(const Work& work, Variant variant, Computation computation, Store& store, Profile& profile) {
-  openblas_set_num_threads(1);  // ranks are the parallelism here
-  Kernel kernel(work, computation, store, profile);
-  if (variant == Variant::blocking) kernel.blocking();
-  if (variant == Variant::nonblocking) kernel.nonblocking();
+Kernel::Kernel(const Work& work, Store& store, Multiplier& multiplier)
+    : work_(work), store_(store), multiplier_(multiplier) {
+  for (auto* pair : {&a_, &b_, &c_})
+    for (double*& tile : *pair) tile = multiplier_.allocate(std::size_t(work.tile) * std::size_t(work.tile));
+}
+
+void Kernel::run(Variant variant, Computation computation, Profile& profile) {
+  profile_ = &profile;
+  multiplies_ = computation == Computation::yes;
+  first_ = true;
+  at_ = last_ = 0;
+  if (!multiplies_)
+    for (double* tile : c_) std::fill_n(tile, std::size_t(work_.tile) * std::size_t(work_.tile), 0.0);
+  if (variant == Variant::blocking) blocking();
+  if (variant == Variant::nonblocking) nonblocking();
+}
+
+void Kernel::blocking() {
+  for (std::optional<Product> product = next(); product;) {
+    profile_->charge(Row::get, [&] {
+      get(*product, 0);
+      store_.wait();
+    });
+    begin(0);
+    end();
+    const std::optional<Product> following = next();
+    if (leaves_c(*product, following)) {
+      profile_->charge(Row::update, [&] {
+        update(*product);
+        store_.wait();
+      });
+    }
+    product = following;
+  }
+}
+
+void Kernel::nonblocking() {
+  int now = 0;
+  std::optional<Product> product = next();
+  if (product) profile_->charge(Row::get, [&] { get(*product, now); });
+  wait();
+  while (product) {
+    const std::optional<Product> following = next();
+    if (following) profile_->charge(Row::get, [&] { get(*following, 1 - now); });
+    begin(now);
+    const auto finish = [&] {
+      end();
+      if (leaves_c(*product, following)) profile_->charge(Row::update, [&] { update(*product); });
+    };
+    if (!multiplier_.elsewhere()) finish();
+    wait();
+    if (multiplier_.elsewhere()) finish();  // what it adds is complete with the next product's tiles
+    product = following;
+    now = 1 - now;
+  }
+  wait();
+}
+
+std::optional<Product> Kernel::next() {
+  if (at_ == last_) {
+    const std::int64_t unit = profile_->charge(Row::counter, [&] { return store_.next(); });
+    if (unit >= std::int64_t(work_.units.size())) return {};
+    at_ = work_.units[unit].first;
+    last_ = work_.units[unit].last;
+  }
+  return work_.products[at_++];
+}
+
+void Kernel::get(const Product& product, int input) {
+  store_.get(Matrix::a, product.a, a_[input]);
+  store_.get(Matrix::b, product.b, b_[input]);
+}
+
+void Kernel::begin(int input) {
+  if (multiplies_) multiplier_.begin(a_[input], b_[input], c_[output_], first_);
+  first_ = false;
+}
+
+void Kernel::end() {
+  if (!multiplies_) return;
+  const auto multiplied = [&] { return multiplier_.end(); };
+  profile_->add(Row::compute, profile_->charge(Row::wait, multiplied));
+}
+
+// The other C tile, whose own update is complete by now, is next.
+void Kernel::update(const Product& product) {
+  store_.update(product.c, c_[output_]);
+  output_ = 1 - output_;
+  first_ = true;
+}
+
+void Kernel::wait() {
+  profile_->charge(Row::wait, [&] { store_.wait(); });
 }
 
 }  // namespace bspmm

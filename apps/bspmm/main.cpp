@@ -6,6 +6,7 @@
 #include "../kit/report.hpp"
 #include "check.hpp"
 #include "kernel.hpp"
+#include "multiplier.hpp"
 #include "pattern.hpp"
 #include "report.hpp"
 #include "store.hpp"
@@ -14,31 +15,34 @@ namespace bspmm {
 namespace {
 
 // Seconds from the common start to the end of the last rank.
-double timed_run(const Work& work, Variant variant, Computation computation, Store& store, Profile& profile) {
+double timed_run(Kernel& kernel, Variant variant, Computation computation, Store& store, Profile& profile) {
   store.reset();
   const double start = kit::seconds_now();
-  run(work, variant, computation, store, profile);
+  kernel.run(variant, computation, profile);
   kit::barrier();
   return kit::maximum(kit::seconds_now() - start);
 }
 
-// Of this rank, in a call or until communication that it needs is complete.
+// Of this rank, in a call or until what it needs is complete.
 double longest_wait(const Profile& profile) {
   return std::max({profile.longest(Row::counter), profile.longest(Row::get), profile.longest(Row::update),
                    profile.longest(Row::wait)});
 }
 
-Outcome measure(const Options& options, std::string& problem) {
+Outcome measure(const Options& options, Multiplier& multiplier, std::string& problem) {
   const Pattern pattern(options.tiles);
   const Work work = make_work(pattern, options.tile, options.unit);
   Store store(pattern, options.tile, options.seed);
+  Kernel kernel(work, store, multiplier);
 
   Outcome outcome{work.products.size(), work.units.size(), 0, 0, {}, {}};
   Profile profile, warmup, alone;
-  timed_run(work, options.variant, Computation::yes, store, warmup);
+  timed_run(kernel, options.variant, Computation::yes, store, warmup);
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
-    outcome.communication += timed_run(work, options.variant, Computation::no, store, alone) / options.repeats;
-    outcome.total += timed_run(work, options.variant, Computation::yes, store, profile) / options.repeats;
+    outcome.communication += timed_run(kernel, options.variant, Computation::no, store, alone) / options.repeats;
+    const std::int64_t used = kit::process_cpu_ns();
+    outcome.total += timed_run(kernel, options.variant, Computation::yes, store, profile) / options.repeats;
+    outcome.rank_cpu += kit::mean(1e-9 * double(kit::process_cpu_ns() - used)) / options.repeats;
     if (!options.check_product) continue;
     const double error = largest_error(pattern, options.tile, options.seed, store);
     outcome.error = std::max(outcome.error.value_or(0), error);
@@ -61,7 +65,9 @@ Outcome measure(const Options& options, std::string& problem) {
 
 int run_program(const Options& options) {
   std::string problem;
-  const Outcome outcome = measure(options, problem);
+  const auto multiplier = options.who == Who::own ? make_own(options.tile) : make_tasks(options.tile, problem);
+  if (!multiplier) return options.complain(problem, kit::kBadArguments);
+  const Outcome outcome = measure(options, *multiplier, problem);
   const std::string unwritten = options.speaks() ? report(options, outcome) : "";
   return options.end(outcome.good(), problem.empty() ? unwritten : problem);
 }

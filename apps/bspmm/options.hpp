@@ -11,7 +11,8 @@
 
 namespace bspmm {
 
-inline constexpr const char* kVariants[] = {"blocking", "nonblocking"};
+enum class Who { own, tasks };
+inline constexpr const char *kVariants[] = {"blocking", "nonblocking"}, *kWho[] = {"own", "tasks"};
 
 struct Options : kit::Options {
   Options()
@@ -25,6 +26,8 @@ struct Options : kit::Options {
       number(tiles, "--tiles", 16, 1, 512, "rows and columns of the matrices in tiles; 3 of 8 tiles are not zero");
   Variant variant = word(variant, "--variant", Variant::nonblocking, kVariants,
                          "blocking: get, wait, multiply; nonblocking: the next tiles come meanwhile");
+  Who who = word(who, "--products", Who::own, kWho,
+                 "own: each rank multiplies its tiles; tasks: each product is a task (the program bspmm_tasks)");
   int unit = number(unit, "--unit", Store::adds() ? 1 : 0, 0, 512,
                     "products of one C tile that a rank takes at once; 0: all. With OpenSHMEM, which cannot add to "
                     "remote doubles, one rank makes a C tile, so it is 0");

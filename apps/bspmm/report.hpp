@@ -16,6 +16,7 @@ struct Outcome {
   double total, communication;             // from the first rank's start to the last one's end; without multiplying
   std::array<kit::OverRanks, kRows> rows;  // seconds of one run
   std::optional<double> error;             // see check.hpp; none: not checked
+  double rank_cpu = 0;                     // processor time of a rank, all its threads included
   double longest_wait = 0;                 // of any rank, in seconds
 
   double compute() const { return rows[int(Row::compute)].avg; }

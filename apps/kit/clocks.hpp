@@ -68,6 +68,8 @@ class PhaseTimes {
     } clock{seconds_[std::size_t(phase)], longest_[std::size_t(phase)]};
     return call();
   }
+  // Time that passed elsewhere.
+  void add(Phase phase, double seconds) { seconds_[std::size_t(phase)] += seconds; }
   double seconds(Phase phase) const { return seconds_[std::size_t(phase)]; }
   double all() const { return std::accumulate(seconds_.begin(), seconds_.end(), 0.0); }
   double longest(Phase phase) const { return longest_[std::size_t(phase)]; }  // that was charged at once
