@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bspmm with a task for each product of tiles: the bits of the ranks' own products."""
+"""bspmm with a task for each product of tiles: the bits of the ranks' own products, by one service."""
 
 import json
 import re
 
 import pytest
 from bench_support import mpirun, program
+from offpath.base.paths import paths
+from offpath.launch import stats
+from offpath.launch.local import local_mpirun
 from test_bspmm import SETTINGS
 
 SMALL = ("--tile", "21", "--tiles", "6", "--repeats", "2", "--check")
+OSC = dict(setting.split("=") for setting in SETTINGS)
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +44,21 @@ def test_tasks_have_the_same_product(mpi, np, variant, tmp_path):
 def test_tiles_of_c_that_several_ranks_make(unit, tmp_path):
     tasks, _ = run("mpich", 3, tmp_path, "--unit", unit, "--products", "tasks")
     assert tasks["error"] <= 1
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_tasks_are_those_of_the_service_that_communicates(mpi, tmp_path):
+    """Ranks and tasks have one service, which is started once."""
+    started, service = tmp_path / "started", tmp_path / "offpathd"
+    service.write_text(f'#!/bin/sh\necho one >>{started}\nexec {paths().service} "$@"\n')
+    service.chmod(0o755)
+    file = tmp_path / "out.json"
+    argv = [str(program("apps", mpi, "bspmm_tasks")), *SMALL, "--products", "tasks", "--json", str(file)]
+    env = OSC | {"OFFPATH_POLICY": "window:dpu", "OFFPATH_SERVICE_PATH": str(service)}
+    result = local_mpirun(mpi, 2, argv, True, env, 60)
+    assert result.returncode == 0 and json.loads(file.read_text())["verified"], result.said
+    assert all(rank["windows"]["operations_count"] > 0 for rank in result.stats)
+    assert stats.cost(result.stats).services_ns > 0 and started.read_text() == "one\n"
 
 
 def test_without_tasks_or_a_service_there_is_one_line(monkeypatch):
