@@ -10,7 +10,7 @@ from conftest import ROOT
 from offpath.bench import balance, compression_transfers, goals
 from offpath.bench.commands import Benchmarks
 from offpath.bench.kit import trust
-from offpath.bench.suite import alltoall, collectives, krylov, minimd, multicast, onesided, openmp
+from offpath.bench.suite import alltoall, bspmm, collectives, krylov, minimd, multicast, onesided, openmp
 from offpath.bench.suite import plan as bench_plan
 
 MIB = 1 << 20
@@ -119,6 +119,21 @@ def test_minimd():
     found = minimd.BENCHMARK.checks({"meta": {}, "rows": rows})
     assert values(found) == {"minimd_gain_ratio": 1.2, "minimd_error_ratio": 0.08}
     assert all(met(found).values())
+
+
+def test_bspmm():
+    def row(way, gain, over_longer=1.1):
+        return {"mpi": "mpich", "way": way, "gain": gain, "over_longer": over_longer, "verified": True}
+
+    rows = [row("host", 1.0, 1.9), row("communication", 1.6), row("products", 0.9), row("both", 2.0), row("both", 1.95)]
+    found = bspmm.BENCHMARK.checks({"meta": {"place": "lab"}, "rows": rows})
+    assert values(found) == {
+        "mpich/bspmm_gain_ratio": 1.6, "mpich/bspmm_both_gain_ratio": 1.95, "mpich/bspmm_longer_ratio": 1.1,
+    }  # fmt: skip
+    assert all(met(found).values())
+    without_host = bspmm.BENCHMARK.checks({"meta": {"place": "lab"}, "rows": [row("both", None)]})
+    assert values(without_host) == {"mpich/bspmm_longer_ratio": 1.1}
+    assert bspmm.BENCHMARK.checks({"meta": {"place": "loopback"}, "rows": rows}) == []
 
 
 def timed(mpi, size, peer, t_pure, t_total, verified=True, **more):

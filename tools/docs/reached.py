@@ -148,6 +148,8 @@ READINGS: list[tuple[str, str, Callable[[list[dict]], Found]]] = [
     ("scale_init_ratio", "scale", each("init_ratio")),
     ("onesided_computing_ratio", "onesided", each("computing_ratio")),
     ("onesided_computing_ratio", "onesided-shmem", each("computing_ratio")),
+    ("bspmm_gain_ratio", "bspmm", each("gain")),
+    ("bspmm_longer_ratio", "bspmm", each("over_limit")),
     *((goal, name, checked(goal)) for goal in OPENMP for name in ("openmp", "openmp-shared")),
     *((goal, "krylov", against("phi auto", ours, setting, "setting", under=theirs))
       for goal, setting in (("krylov_same_ranks_ratio", "same rank, its core alone"),
