@@ -146,8 +146,8 @@ def test_without_root_a_lab_is_not_replaced_by_something_else(monkeypatch):
 # What a benchmark is asked for so that it needs the lab. Those that have never a lab are not here.
 OF_LABS = {
     "adapt": "", "alltoall": "", "amr": "", "bspmm": "", "collectives": "", "compression": "--rates 1gbit",
-    "faults": "", "krylov": "--lab 2", "minimd": "--lab 2", "multicast": "", "onesided": "", "plan": "", "pt2pt": "",
-    "scale": "--nodes 1,2", "tasks": "--labs 2x1", "training": "", "wire": "",
+    "faults": "", "halo3d": "", "krylov": "--lab 2", "minimd": "--lab 2", "multicast": "", "onesided": "", "plan": "",
+    "pt2pt": "", "scale": "--nodes 1,2", "tasks": "--labs 2x1", "training": "", "wire": "",
 }  # fmt: skip
 SUITE = ROOT / "python" / "offpath" / "bench" / "suite"
 WITHOUT = {"files", "guest", "openmp", "worker"}
@@ -173,7 +173,7 @@ def test_without_root_a_benchmark_says_so_at_once(name, tmp_path):
 @requires_root
 @pytest.mark.grid(2)
 @pytest.mark.parametrize(
-    "words", ["adapt", "amr", "bspmm", "faults", "krylov --lab 2", "minimd --lab 2", "scale --nodes 1,2"]
+    "words", ["adapt", "amr", "bspmm", "faults", "halo3d", "krylov --lab 2", "minimd --lab 2", "scale --nodes 1,2"]
 )
 def test_a_rate_that_is_none_is_refused_before_anything_is_announced(words):
     assert_one_line_error(offpath("bench", *words.split(), "--rate", "9zbit"), "'9zbit' is not a link rate")

@@ -10,7 +10,7 @@ from conftest import ROOT
 from offpath.bench import balance, compression_transfers, goals
 from offpath.bench.commands import Benchmarks
 from offpath.bench.kit import trust
-from offpath.bench.suite import alltoall, bspmm, collectives, krylov, minimd, multicast, onesided, openmp
+from offpath.bench.suite import alltoall, bspmm, collectives, halo3d, krylov, minimd, multicast, onesided, openmp
 from offpath.bench.suite import plan as bench_plan
 
 MIB = 1 << 20
@@ -134,6 +134,14 @@ def test_bspmm():
     without_host = bspmm.BENCHMARK.checks({"meta": {"place": "lab"}, "rows": [row("both", None)]})
     assert values(without_host) == {"mpich/bspmm_longer_ratio": 1.1}
     assert bspmm.BENCHMARK.checks({"meta": {"place": "loopback"}, "rows": rows}) == []
+
+
+def test_halo3d():
+    rows = [{"mpi": "mpich", "gain": gain, "error": error, "verified": right}
+            for gain, error, right in ((1.2, -0.05, True), (1.4, 0.08, True), (0.5, 0.9, False))]  # fmt: skip
+    found = halo3d.BENCHMARK.checks({"meta": {}, "rows": rows})
+    assert values(found) == {"mpich/halo3d_gain_ratio": 1.2, "mpich/halo3d_error_ratio": 0.08}
+    assert all(met(found).values())
 
 
 def timed(mpi, size, peer, t_pure, t_total, verified=True, **more):

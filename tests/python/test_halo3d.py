@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """halo3d natively: the known solution, and the same bits for any number of ranks and any time tiles."""
 
+import json
 import re
 
 import pytest
 from bench_support import mpirun, program
+from conftest import offpath, requires_root
+from offpath.bench.kit import Case
+from offpath.bench.suite import halo3d
+from offpath.plan import machine as machines
 
 
 def bits(mpi, np, *arguments):
@@ -27,3 +32,40 @@ def test_tiles_and_ranks_do_not_change_a_bit(mpi):
 def test_a_tile_is_no_deeper_than_a_rank():
     result = mpirun("mpich", 4, program("apps", "mpich", "halo3d"), "--points", "17", "--tiles", "9")
     assert result.returncode == 2 and result.stderr.startswith("usage: halo3d") and result.stdout == ""
+
+
+def test_the_planner_is_asked_about_the_typical_launch(monkeypatch):
+    """What it saves of the run is saved by the sweeps, in equal parts."""
+
+    def predicted(found, machine, node_of, policy):
+        assert (found.name, policy) == ("typical", ("send:dpu",))
+        return halo3d.predict.Prediction(40e6, 40e6, 40e6, 30e6, 30e6, {}, 0, 2)
+
+    class Recorded:
+        node_of = (0, 1)
+
+        def __init__(self, name):
+            self.name = name
+
+    def sweeps(sweep_ms, bits="a", name=""):
+        return halo3d.Sweeps(sweep_ms, 2.0, bits, Recorded(name))
+
+    monkeypatch.setattr(halo3d.predict, "predict", predicted)
+    host = Case({}, None, launches=[sweeps(7), sweeps(5, name="typical"), sweeps(4)])
+    row = halo3d._row(host, Case({}, None, launches=[sweeps(4), sweeps(3)]), {}, "send:dpu", 10)
+    assert row["predicted_ms"] == 4.0 and row["host_ms"] == 5 and row["offpath_ms"] == 3.5 and row["runs"] == 2
+    assert row["error"] == pytest.approx(4 / 3.5 - 1) and row["bits"] == "a"
+    assert halo3d._row(host, Case({}, None, launches=[sweeps(4, "b")]), {}, "send:dpu", 10)["bits"] == "several"
+
+
+@requires_root
+@pytest.mark.nightly
+def test_the_benchmark_has_the_planner_beside(tmp_path):
+    file, machine = tmp_path / "bench.json", tmp_path / "machine.json"
+    machine.write_text(json.dumps(machines.default()))
+    small = ("--points", "32", "--sweeps", "6", "--tiles", "1,3", "--runs", "1", "--policy", "send:4K-inf:dpu")
+    done = offpath("bench", "halo3d", *small, "--machine", str(machine), "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(file.read_text())["rows"]
+    assert [row["tiles"] for row in rows] == [1, 3] and len({row["bits"] for row in rows}) == 1
+    assert all(row["verified"] and row["predicted_ms"] > 0 for row in rows) and rows[0]["tile_gain"] == 1

@@ -73,6 +73,8 @@ GOALS = (
     Goal("bspmm_gain_ratio", AT_LEAST, 1.5, "t_total of the MPI alone / with its communication off the path"),
     Goal("bspmm_both_gain_ratio", AT_LEAST, 1.91, "the same, products of tiles as tasks off the path, too"),
     Goal("bspmm_longer_ratio", AT_MOST, 1.15, "t_total / the longer of multiplying and communication, off the path"),
+    Goal("halo3d_gain_ratio", ABOVE, 1.0, "a sweep with the MPI alone / with Offpath, any number of sweeps a message"),
+    Goal("halo3d_error_ratio", AT_MOST, 0.1, "error of the predicted sweep, worst case"),
     Goal("openmp_empty_region_us", AT_MOST, 10.0, "an empty region"),
     Goal("openmp_map_us", AT_MOST, 20.0, "map(tofrom) of 128 B"),
     Goal("openmp_bulk_to_ratio", AT_LEAST, 0.8, "rate of a bulk map(to) / of one memcpy between processes"),
