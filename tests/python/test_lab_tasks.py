@@ -142,6 +142,19 @@ def test_molecular_dynamics_has_the_hosts_results(machine, tmp_path):
         assert row == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+def test_tiles_are_got_and_multiplied_there(machine, tmp_path):
+    """By one service, which has no memory of the ranks: tiles are copied to its tasks."""
+    program = paths().prefix / "apps" / "mpich" / "bspmm_tasks"
+    if not program.exists():
+        pytest.skip("not built for MPICH")
+    file = tmp_path / "out.json"
+    argv = [str(program), "--tile", "24", "--tiles", "5", "--products", "tasks", "--check", "--json", str(file)]
+    env = {"OFFPATH_DPUS": machine.dpus(), "OFFPATH_POLICY": "window:dpu"}
+    result = machine.mpirun("mpich", 2, argv, offload=True, env=env, timeout=LIMIT_S)
+    assert result.returncode == 0 and json.loads(file.read_text())["verified"], result.said
+    assert all(rank["windows"]["operations_count"] > 0 < rank["elsewhere_cpu_ns"] for rank in result.stats)
+
+
 def test_the_benchmark_compares_with_the_link(tmp_path):
     file = tmp_path / "tasks.json"
     options = ("--repeats", "20", "--count", "200", "--runs", "1", "--link-latency", "20us", "--json", str(file))
