@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace offpath::policy {
 namespace {
@@ -48,9 +49,13 @@ base::Status bad_row(std::string_view row, const char* why, const char* advice) 
                              static_cast<int>(row.size() < 60 ? row.size() : 60), row.data(), why, advice);
 }
 
+// Of which one would be left out.
+base::Status said_twice(std::string_view row) { return bad_row(row, "says one thing twice", "Write one row for each"); }
+
 struct ParsedRow {
   Row row{Collective::ialltoall, Path::host, 1, 0, kUnlimitedBytes};
   bool has_range = false;
+  bool has_nodes = false;
   bool has_path = false;
 };
 
@@ -61,6 +66,7 @@ std::string known_algorithms(const Fits& fits) {
 }
 
 base::Status parse_path(std::string_view text, std::string_view option, ParsedRow& parsed) {
+  if (parsed.has_path) return said_twice(text);
   const size_t equals = option.find('=');
   parsed.row.path = trim(option.substr(0, equals)) == "dpu" ? Path::dpu : Path::host;
   parsed.has_path = true;
@@ -82,6 +88,7 @@ base::Status parse_option(std::string_view text, std::string_view option, Parsed
     const auto nodes = parse_size(option.substr(6));
     if (!nodes || *nodes > UINT32_MAX)
       return bad_row(text, "has no valid number of nodes", "Write for instance nodes=2");
+    if (std::exchange(parsed.has_nodes, true)) return said_twice(text);
     parsed.row.min_nodes = static_cast<uint32_t>(*nodes);
     return {};
   }
@@ -93,9 +100,9 @@ base::Status parse_option(std::string_view text, std::string_view option, Parsed
   const auto to_bytes = parse_size(trim(option.substr(dash + 1)));
   if (!from_bytes || !to_bytes) return bad_row(text, "has a size that is no number", "Write for instance 512K-inf");
   if (*from_bytes >= *to_bytes) return bad_row(text, "has an empty range", "Write the smaller size first");
+  if (std::exchange(parsed.has_range, true)) return said_twice(text);
   parsed.row.from_bytes = *from_bytes;
   parsed.row.to_bytes = *to_bytes;
-  parsed.has_range = true;
   return {};
 }
 

@@ -59,6 +59,9 @@ TEST(PolicyText, BadTextChangesNothingAndNamesTheRow) {
       {"ialltoall:dpu=", "no known algorithm"},
       {"ibcast:dpu=ring", "does not know. Known: default, chain, binomial, scatter_allgather"},
       {"ialltoall:host=direct", "algorithm for the host"},
+      {"ialltoall:1K-2K:4K-8K:dpu", "one thing twice"},
+      {"ialltoall:dpu:1K-2K:host", "one thing twice"},
+      {"ialltoall:nodes=2:nodes=4:dpu", "one thing twice"},
   };
   for (const auto& item : cases) {
     const auto status = table.apply(item.text);
