@@ -2,6 +2,7 @@
 #include "openmp/devices.hpp"
 
 #include "base/environment.hpp"
+#include "base/standard_descriptors.hpp"
 #include "client/launcher.hpp"
 #include "device/connect.hpp"
 #include "device/device_code.hpp"
@@ -135,6 +136,7 @@ Devices::Devices(uint32_t machine) {
   if (slots.empty() && !list.value().empty()) {
     if (const Status missing = no_device_for(machine, list.value()); !missing.ok()) say(missing);
   }
+  const base::StandardDescriptors standard;
   std::vector<std::thread> openers;
   std::vector<Status> states(slots.size());
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -159,7 +161,8 @@ Result<Device*> Devices::get(size_t number) {
   if (number >= slots_.size()) return Status::error(OFFPATH_ERR_ARGUMENT, "there is no device %zu", number);
   Slot& slot = *slots_[number];
   slot.used = true;
-  const std::lock_guard lock(slot.mutex);
+  const std::lock_guard lock(mutex_);
+  const base::StandardDescriptors standard;
   const int program_number = first_ + static_cast<int>(number);
   if (slot.device == nullptr) {
     auto opened = open_device(slot.entry, program_number);

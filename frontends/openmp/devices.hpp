@@ -34,11 +34,11 @@ class Devices {
  private:
   struct Slot {
     device::DeviceEntry entry;
-    std::mutex mutex;
     std::atomic<device::Device*> device{nullptr};  // never freed: regions may run until the process ends
     std::atomic<bool> used{false};
   };
   std::vector<std::unique_ptr<Slot>> slots_;
+  std::mutex mutex_;  // of who opens one
   int first_ = 0;
 };
 

@@ -63,6 +63,14 @@ def test_a_program_with_few_descriptors_left(left, build):  # noqa: F811
     assert result.returncode in ((0,) if left == 11 else (0, *ABORTED))
 
 
+def test_a_program_whose_standard_descriptors_are_closed(build):  # noqa: F811
+    """What it writes there all the same must not go to its device."""
+    close = partial(os.closerange, 0, 3)
+    program = [build("closed")]
+    assert subprocess.run(program, env=os.environ | seen_by(local=1), preexec_fn=close, timeout=LIMIT_S).returncode == 0
+    assert run(build("crash"), "none", env=seen_by(local=1)).stdout.endswith("went on\n")
+
+
 def test_a_program_with_little_address_space(build):  # noqa: F811
     program = build("crash")
     limit = partial(resource.setrlimit, resource.RLIMIT_AS, (1 << 30, 1 << 30))
