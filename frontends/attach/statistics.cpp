@@ -4,12 +4,14 @@
 #include "attach/node.hpp"
 #include "base/clock.hpp"
 #include "base/environment.hpp"
+#include "base/result.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <span>
@@ -115,19 +117,31 @@ uint32_t claim_on_statistics(const Settings& settings) {
 }
 
 StatisticsFile::StatisticsFile(const Settings& settings)
-    : file_(open(settings.stats_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
-  if (file_ >= 0) return;
-  say(settings, LogLevel::warn, "cannot write OFFPATH_STATS_FILE='%s'. Give a file in a writable folder",
-      settings.stats_file.c_str());
+    : settings_(settings), file_(open(settings.stats_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  if (file_ < 0) give_up(errno);
 }
 
 StatisticsFile::~StatisticsFile() {
   if (file_ >= 0) close(file_);
 }
 
-void StatisticsFile::append(const void* text, size_t bytes) const {
-  if (file_ < 0 || bytes == 0) return;
-  [[maybe_unused]] const ssize_t written = write(file_, text, bytes);
+void StatisticsFile::append(const void* text, size_t bytes) {
+  for (size_t done = 0; file_ >= 0 && done < bytes;) {
+    const ssize_t written = write(file_, static_cast<const char*>(text) + done, bytes - done);
+    if (written > 0) {
+      done += static_cast<size_t>(written);
+    } else if (errno != EINTR) {
+      give_up(errno);
+    }
+  }
+}
+
+void StatisticsFile::give_up(int error) {
+  const auto problem = base::Status::system_error(OFFPATH_ERR_STATE, error, "cannot write OFFPATH_STATS_FILE='%.120s'",
+                                                  settings_.stats_file.c_str());
+  say(settings_, LogLevel::warn, "%s. Make room there, or give a file in a writable folder", problem.text());
+  if (file_ >= 0) close(file_);
+  file_ = -1;
 }
 
 void write_statistics(const Exchange& job, const Settings& settings, const JsonObject& line) {
@@ -143,7 +157,7 @@ void write_statistics(const Exchange& job, const Settings& settings, const JsonO
   if (text.size() < sizeof(own.line)) text.copy(own.line, text.size());
   std::vector<Record> records;
   if (!job.gather(own, &records) || keeper - claims.begin() != job.rank()) return;
-  const StatisticsFile file(settings);
+  StatisticsFile file(settings);
   for (const Record& record : records) file.append(record.line, strlen(record.line));
 }
 

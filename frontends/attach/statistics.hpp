@@ -63,10 +63,13 @@ class StatisticsFile {
   StatisticsFile(const StatisticsFile&) = delete;
   StatisticsFile& operator=(const StatisticsFile&) = delete;
 
-  void append(const void* text, size_t bytes) const;
+  void append(const void* text, size_t bytes);
 
  private:
-  int file_ = -1;
+  void give_up(int error);
+
+  const Settings& settings_;
+  int file_;  // -1: nothing can be written, and that was said
 };
 
 // For front ends whose lines are short: all tell theirs, and the one that can appends them. One that is too long is

@@ -67,6 +67,24 @@ def test_a_full_disk_is_named(mpi, room, programs, tmp_path):
     assert "Traceback" not in result.stderr and "Record the run again" not in result.stderr, result.stderr
 
 
+@requires_root
+@pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
+def test_a_full_disk_for_statistics_is_named(mpi, programs, tmp_path):
+    """Not that the ranks report nothing."""
+    small = tmp_path / "small"
+    small.mkdir()
+    given = [str(ROOT / "offpath"), "run", "--share", "--stats", str(small / "s.jsonl"), "--"]
+    hello = command(mpi, programs)[:-1] + [str(programs / f"hello_{mpi}")]
+    prepare = f"mount -t tmpfs -o size=64k none {small} && cat /dev/zero > {small}/other 2>&1 | true; "
+    result = subprocess.run(
+        ["unshare", "-m", "sh", "-c", prepare + 'exec "$@"', "sh", *given, *hello],
+        env=ENV, text=True, capture_output=True, timeout=LIMIT_S,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert f"could not be written in {small} (disk full)" in result.stderr, result.stderr
+    assert "No space left on device" in result.stderr and "no rank reported" not in result.stderr, result.stderr
+
+
 @pytest.mark.parametrize("option", ["--stats", "--trace"])
 def test_a_file_that_cannot_be_written_hides_nothing_else(option, programs, tmp_path):
     """The other file is there, as is the closing line, and the status is the program's."""

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from offpath.base import console, handover, processes
+from offpath.base import console, files, handover, processes
 from offpath.base.processes import Completed
 from offpath.launch import injection, memory, mpis, own_rank, stats
 from offpath.launch.closing_line import closing_line
@@ -45,7 +45,9 @@ def run(
                 stats.append(read_from, telling.stats())
         if job is not None:
             memory.keep(job, ranks)
-        if not off and not telling.quiet:
+        if read_from and not ranks and (why := files.no_room(folder)):
+            console.fail(f"what ranks report could not be written in {folder.parent} ({why}). Make room there.")
+        elif not off and not telling.quiet:
             _say(command, ranks, result)
         for file in telling.metric_files():
             _write_metrics(ranks, file, label)
