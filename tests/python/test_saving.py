@@ -3,6 +3,7 @@
 
 import asyncio
 import errno
+import itertools
 import os
 import secrets
 import signal
@@ -15,6 +16,7 @@ import offpath
 import pytest
 from api_support import environment  # noqa: F401
 from conftest import requires_root
+from offpath.api import saving
 from torch_support import run_ranks
 
 
@@ -99,6 +101,26 @@ def test_a_program_that_is_killed_leaves_the_old_file(session, tmp_path):
     assert done.returncode == -signal.SIGKILL and (np.load(tmp_path / "state.npy") == 0).all()
     (rest,) = {*os.listdir(tmp_path)} - {"state.npy"}
     assert rest.startswith(".state.npy.") and rest.endswith(".part")
+
+
+def test_what_a_killed_program_has_left_is_in_nobodys_way(session, tmp_path, monkeypatch):
+    """In containers the next program often has its number."""
+    monkeypatch.setattr(saving, "_numbers", itertools.count())
+    left = [tmp_path / f".state.npy.{os.getpid()}.{at}.part" for at in range(2)]
+    for path in left:
+        path.write_text("cut short")
+    offpath.save(tmp_path / "state.npy", np.ones(1000)).wait()
+    assert (np.load(tmp_path / "state.npy") == 1).all() and all(path.read_text() == "cut short" for path in left)
+
+
+def test_a_file_keeps_its_rights_and_may_have_a_long_name(session, tmp_path):
+    path = tmp_path / ("n" * 251 + ".npy")
+    for rights in (0o600, 0o444, 0o660):
+        offpath.save(path, np.ones(1000)).wait()
+        os.chmod(path, rights)
+        offpath.save(path, np.zeros(1000)).wait()
+        assert path.stat().st_mode & 0o7777 == rights and (np.load(path) == 0).all()
+    assert len(os.listdir(tmp_path)) == 1
 
 
 def test_it_is_awaited(session, tmp_path):

@@ -37,7 +37,7 @@ _places = threading.Lock()
 class Saving(EndedOnce[str]):
     """An operation whose result is the file's name. One that nobody waits for is done when its session is closed."""
 
-    __slots__ = ("_at", "_error", "_is_old", "_number", "_part", "_path")
+    __slots__ = ("_at", "_error", "_is_old", "_number", "_part", "_path", "_rights")
 
     def __init__(self, session: Attachment, path: Path, head: bytes, body: BufferLike):
         super().__init__(session, 0, None, os.fspath(path), None)
@@ -47,9 +47,9 @@ class Saving(EndedOnce[str]):
         held = Buffer(body, what="what is saved")
         self._at = len(head)
         self._error: OSError | None = None
-        self._number, self._is_old = next(_numbers), False
-        folder, name = os.path.split(self._path)
-        self._part = os.path.join(folder, f".{name}.{os.getpid()}.{self._number}.part")
+        self._is_old = False
+        # Those of the file whose place it takes: what only its owner may read stays so.
+        self._rights = os.stat(self._path).st_mode & 0o7777 if os.path.exists(self._path) else None
         look_at_all(session, 0)  # those that are done give up their memory
         try:
             self._handle = self._begin(session, head, held)
@@ -64,7 +64,7 @@ class Saving(EndedOnce[str]):
             self._keep = None
 
     def _begin(self, session: Attachment, head: bytes, held: Buffer) -> int:
-        descriptor = os.open(self._part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        descriptor = self._make_part()
         try:
             _write(descriptor, memoryview(head), 0)
             return _post(session, descriptor, held, len(head)) if held.nbytes else 0
@@ -73,6 +73,18 @@ class Saving(EndedOnce[str]):
             raise
         finally:
             os.close(descriptor)
+
+    def _make_part(self) -> int:
+        folder, name = os.path.split(self._path)
+        name = os.fsdecode(os.fsencode(name)[:200])  # longer ones have no room for more
+        while True:
+            self._number = next(_numbers)
+            self._part = os.path.join(folder, f".{name}.{os.getpid()}.{self._number}.part")
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            try:
+                return os.open(self._part, flags, 0o666 if self._rights is None else 0o600)
+            except FileExistsError:  # of a killed program that had this number: in containers they are often the same
+                continue
 
     def _named(self, error: OSError) -> OSError:
         return OSError(error.errno, error.strerror, self._path)
@@ -85,6 +97,8 @@ class Saving(EndedOnce[str]):
             try:
                 if status != Status.OK:  # also what was refused: what the file system says now is the error
                     _write(descriptor, memoryview(self._keep.owner).cast("B"), self._at)
+                if self._rights is not None:
+                    os.fchmod(descriptor, self._rights)
                 os.fsync(descriptor)  # before the old file goes
             finally:
                 os.close(descriptor)
