@@ -140,9 +140,10 @@ class ServedClient {
   static constexpr uint64_t kRemoteContext = uint64_t{1} << 32;
   static constexpr uint64_t kFileContext = uint64_t{1} << 34;  // 33: Balancer::kContext
   using Descriptor = std::shared_ptr<const base::Fd>;
-  // A transfer of a file that was asked for, and one under way.
+  // A transfer of a file that was asked for, which the client may have closed meanwhile, and one under way.
   struct AskedTransfer {
     ops::FileWay way;
+    Descriptor file;
     files::Transfer transfer;
   };
   struct BegunTransfer {

@@ -75,16 +75,20 @@ Status ServedClient::adopt_file(uint32_t number, Fd descriptor) {
 Status ServedClient::ask_transfer(uint32_t index, const Slot& slot, ops::FileWay way) {
   if (order_.is_under_way(index)) return Status::error(OFFPATH_ERR_ARGUMENT, "the slot of a transfer is used twice");
   auto transfer = files::decode(view_.record(slot));
-  const Status status = transfer.ok() ? files::check(transfer.value()) : transfer.status();
+  Status status = transfer.ok() ? files::check(transfer.value()) : transfer.status();
+  const auto file = status.ok() ? files_.find(transfer->file) : files_.end();
+  if (status.ok() && file == files_.end())
+    status = Status::error(OFFPATH_ERR_ARGUMENT, "a transfer of a file that is not open");
   if (!status.ok()) {
     order_.begin_other(index);
     return status;
   }
-  switch (order_.begin(index, transfer->after, {}).verdict) {
+  AskedTransfer asked{way, file->second, std::move(transfer.value())};
+  switch (order_.begin(index, asked.transfer.after, {}).verdict) {
     case Order::Verdict::ready:
-      return begin_transfer(index, {way, std::move(transfer.value())});
+      return begin_transfer(index, std::move(asked));
     case Order::Verdict::waits:
-      waiting_transfers_[index] = {way, std::move(transfer.value())};
+      waiting_transfers_[index] = std::move(asked);
       return {};
     case Order::Verdict::fails:
       return Status::error(OFFPATH_ERR_DEPENDENCE, "an operation that the transfer comes after has failed");
@@ -117,20 +121,18 @@ Result<engine::TeamHandle> ServedClient::own_team() {
 }
 
 Status ServedClient::begin_transfer(uint32_t index, AskedTransfer asked) {
-  const auto file = files_.find(asked.transfer.file);
-  if (file == files_.end()) return Status::error(OFFPATH_ERR_ARGUMENT, "a transfer of a file that is not open");
   const auto team = own_team();
   if (!team.ok()) return team.status();
   BegunTransfer begun{asked.transfer.memory.bytes, std::make_shared<memory::FileError>(0)};
   if (asked.way == ops::FileWay::read) {
     struct stat about {};
-    if (fstat(file->second->get(), &about) != 0)
+    if (fstat(asked.file->get(), &about) != 0)
       return Status::system_error(OFFPATH_ERR_FILE, errno, "the length of a file is not known");
     begun.bytes = files::bytes_within(asked.transfer, static_cast<uint64_t>(about.st_size));
   }
   const bool locked = asked.transfer.locked;
   graph::Graph graph = ops::expand(std::move(asked.transfer), asked.way, begun.bytes,
-                                   memory::make_file(file->second, file_threads_, begun.error, locked));
+                                   memory::make_file(std::move(asked.file), file_threads_, begun.error, locked));
   transfers_[index] = std::move(begun);
   Slot& slot = view_.slot(index);
   session::SegmentView::note_start(slot);

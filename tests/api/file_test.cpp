@@ -164,5 +164,37 @@ TEST(File, AfterOthersAndManyAtATime) {
   });
 }
 
+// What was posted belongs to its file, also when that is closed before it begins, and another one has its number.
+TEST(File, ClosedBeforeItsTransfersBegin) {
+  Job(2).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
+    if (p.rank == 1) p.barrier();
+    offpath_collective_t all{};
+    all.struct_bytes = sizeof(all);
+    all.kind = OFFPATH_BARRIER;
+    offpath_op_t *met = nullptr, *written = nullptr;
+    REQUIRE_STATUS(offpath_collective(team, &all, &met), OFFPATH_OK);
+    if (p.rank == 1) {
+      p.wait_ok(met);
+      return offpath_op_free(met);
+    }
+    const int first = memfd_create("first", MFD_CLOEXEC);
+    offpath_file_t* closed = nullptr;
+    REQUIRE_STATUS(offpath_file_open(session, first, &closed, nullptr), OFFPATH_OK);
+    offpath_file_transfer_t transfer = transfer_of("here", 4, 0);
+    transfer.after = &met;
+    transfer.after_count = 1;
+    REQUIRE_STATUS(offpath_file_write(closed, &transfer, &written), OFFPATH_OK);
+    offpath_file_close(closed);
+    {
+      const OpenFile second(session);
+      p.barrier();
+      REQUIRE(await(written).status == OFFPATH_OK);
+      REQUIRE(contents(second.descriptor).empty() && contents(first).size() == 4);
+    }
+    offpath_op_free(met);
+    close(first);
+  });
+}
+
 }  // namespace
 }  // namespace offpath::testing
