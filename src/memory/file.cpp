@@ -75,24 +75,27 @@ int move_all(uint64_t bytes, Move move) {
 }
 
 // Of the stretch from the first byte of the ranges to the last, while it lives; others that lock wait for it. Who holds one for longer
-// than a library needs is a program that keeps others off for good: its own transfers are not meant by that.
+// than a library needs is a program that keeps others off for good: its own transfers are not meant by that, and are not to wait again.
 class Lock {
  public:
-  Lock(int file, const std::vector<Range>& ranges) : file_(file) {
+  Lock(const OpenFile& file, const std::vector<Range>& ranges) : file_(file.get()) {
     int64_t begin = INT64_MAX, end = 0;
     for (const Range& range : ranges) {
       begin = std::min(begin, range.offset);
       end = std::max(end, range.offset + static_cast<int64_t>(range.bytes));
     }
+    if (end <= begin) return;
     about_.l_whence = SEEK_SET;
     about_.l_start = begin;
     about_.l_len = end - begin;
     about_.l_type = F_WRLCK;
-    for (int patience = kPatienceMs; end > begin && !held_ && patience > 0; --patience) {
+    const int patience = file.waits_for_locks ? kPatienceMs : 0;
+    for (int waited = 0; !held_ && waited <= patience; ++waited) {
+      if (waited > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       held_ = fcntl(file_, F_OFD_SETLK, &about_) == 0;
-      if (held_ || (errno != EAGAIN && errno != EACCES && errno != EINTR)) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (!held_ && errno != EAGAIN && errno != EACCES && errno != EINTR) return;
     }
+    file.waits_for_locks = held_;
   }
   ~Lock() {
     about_.l_type = F_UNLCK;
@@ -110,7 +113,7 @@ class Lock {
 
 class FilePort : public RangedPort {
  public:
-  FilePort(std::shared_ptr<const base::Fd> file, FileThreads* threads, std::shared_ptr<FileError> error, bool locks)
+  FilePort(std::shared_ptr<const OpenFile> file, FileThreads* threads, std::shared_ptr<FileError> error, bool locks)
       : file_(std::move(file)), threads_(threads), error_(std::move(error)), locks_(locks) {}
 
   Outcome gather(void* to, std::span<const Range> ranges, Ticket ticket) const override {
@@ -135,7 +138,7 @@ class FilePort : public RangedPort {
     // The port may go before the access ends.
     auto work = [file = file_, error = error_, ranges = std::vector(ranges.begin(), ranges.end()), locked,
                  move]() -> Status {
-      const std::optional<Lock> lock = locked ? std::optional<Lock>(std::in_place, file->get(), ranges) : std::nullopt;
+      const std::optional<Lock> lock = locked ? std::optional<Lock>(std::in_place, *file, ranges) : std::nullopt;
       uint64_t at = 0;
       for (const Range& range : ranges) {
         const int number = move_all(range.bytes, [&](uint64_t done) {
@@ -159,7 +162,7 @@ class FilePort : public RangedPort {
     return Status::system_error(OFFPATH_ERR_FILE, number, "the file system refuses");
   }
 
-  const std::shared_ptr<const base::Fd> file_;
+  const std::shared_ptr<const OpenFile> file_;
   FileThreads* const threads_;
   const std::shared_ptr<FileError> error_;
   const bool locks_;
@@ -167,7 +170,7 @@ class FilePort : public RangedPort {
 
 }  // namespace
 
-std::unique_ptr<Port> make_file(std::shared_ptr<const base::Fd> file, FileThreads* threads,
+std::unique_ptr<Port> make_file(std::shared_ptr<const OpenFile> file, FileThreads* threads,
                                 std::shared_ptr<FileError> error, bool locks) {
   return std::make_unique<FilePort>(std::move(file), threads, std::move(error), locks);
 }

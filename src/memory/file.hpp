@@ -15,6 +15,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace offpath::memory {
@@ -42,13 +43,20 @@ class FileThreads {
   bool ending_ = false;
 };
 
+// A file as its accesses share it.
+struct OpenFile : base::Fd {
+  explicit OpenFile(base::Fd descriptor) : Fd(std::move(descriptor)) {}
+  // Who writes with locks waits for those of others: not where one has kept its for longer than a library needs, until one is got again.
+  mutable std::atomic<bool> waits_for_locks{true};
+};
+
 // What the file system has said to the accesses of a port: the first error, as errno has it; 0: there was none.
 using FileError = std::atomic<int32_t>;
 
 // An access that the file system refuses fails with OFFPATH_ERR_FILE, as does one that finds the file shorter than what is to be
 // read. Of what fails any part may have been done. The threads outlive the port's accesses; null: it answers at once. `locks`: a
 // write holds a lock of the descriptor's on what it writes, where the file system has locks.
-std::unique_ptr<Port> make_file(std::shared_ptr<const base::Fd> file, FileThreads* threads,
+std::unique_ptr<Port> make_file(std::shared_ptr<const OpenFile> file, FileThreads* threads,
                                 std::shared_ptr<FileError> error, bool locks = false);
 
 }  // namespace offpath::memory

@@ -139,7 +139,7 @@ class ServedClient {
   // Of a context the rest is the slot's index.
   static constexpr uint64_t kRemoteContext = uint64_t{1} << 32;
   static constexpr uint64_t kFileContext = uint64_t{1} << 34;  // 33: Balancer::kContext
-  using Descriptor = std::shared_ptr<const base::Fd>;
+  using Descriptor = std::shared_ptr<const memory::OpenFile>;
   // A transfer of a file that was asked for, which the client may have closed meanwhile, and one under way.
   struct AskedTransfer {
     ops::FileWay way;

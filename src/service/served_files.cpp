@@ -68,7 +68,7 @@ Status ServedClient::adopt_file(uint32_t number, Fd descriptor) {
         "the service has no file descriptor left for another file. Raise 'ulimit -n' (the hard limit, too)");
   }
   if (const Status status = check_file(descriptor); !status.ok()) return status;
-  files_[number] = std::make_shared<const Fd>(std::move(descriptor));
+  files_[number] = std::make_shared<const memory::OpenFile>(std::move(descriptor));
   return {};
 }
 

@@ -5,7 +5,7 @@
 // Threads: any; view and agreement change in collective calls, in which no transfer begins.
 #pragma once
 
-#include "base/fd.hpp"
+#include "memory/file.hpp"
 #include "mpi/files/view.hpp"
 #include "mpi/native/handle_table.hpp"
 
@@ -39,7 +39,7 @@ class OpenedFile {
   OpenedFile& operator=(const OpenedFile&) = delete;
 
   MPI_File handle() const { return handle_; }
-  const base::Fd& descriptor() const { return descriptor_; }
+  const memory::OpenFile& descriptor() const { return descriptor_; }
   const std::optional<View>& view() const { return view_; }
 
   // Transfers may go to the service as far as the file is concerned.
@@ -70,7 +70,7 @@ class OpenedFile {
  private:
   const MPI_File handle_;
   MPI_Comm ranks_;
-  const base::Fd descriptor_;
+  const memory::OpenFile descriptor_;
   const std::array<bool, kFileWays> allowed_;
   bool usable_;
   bool shared_out_ = false;

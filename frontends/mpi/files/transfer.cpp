@@ -62,7 +62,7 @@ class FileTransfer::Again {
     wanted.offset = params.offset_bytes;
     wanted.skip = params.skip_bytes;
     wanted.layout = params.layout;
-    const std::shared_ptr<const base::Fd> descriptor(file, &file->descriptor());
+    const std::shared_ptr<const memory::OpenFile> descriptor(file, &file->descriptor());
     struct stat about {};
     if (fstat(descriptor->get(), &about) != 0)
       *error_ = errno;

@@ -18,7 +18,7 @@ namespace offpath::memory {
 namespace {
 
 struct FileTest : ::testing::Test {
-  std::shared_ptr<base::Fd> file = std::make_shared<base::Fd>(memfd_create("file", MFD_CLOEXEC));
+  std::shared_ptr<OpenFile> file = std::make_shared<OpenFile>(base::Fd(memfd_create("file", MFD_CLOEXEC)));
   std::shared_ptr<FileError> error = std::make_shared<FileError>(0);
   std::promise<void> woken;
   Completions completions{[this] { woken.set_value(); }};
@@ -68,7 +68,7 @@ TEST_F(FileTest, RangesInOrder) {
 
 TEST_F(FileTest, AWriteWaitsForLocksOfOthers) {
   char path[] = "/tmp/offpath-file-test-XXXXXX";
-  file = std::make_shared<base::Fd>(mkstemp(path));
+  file = std::make_shared<OpenFile>(base::Fd(mkstemp(path)));
   const base::Fd other(open(path, O_RDWR | O_CLOEXEC));
   unlink(path);
   struct flock lock {};
@@ -92,6 +92,27 @@ TEST_F(FileTest, AWriteWaitsForLocksOfOthers) {
   EXPECT_EQ(fcntl(other.get(), F_OFD_SETLK, &lock), 0) << "it was given back";
 }
 
+// A long write has many pieces, and none but the first waits.
+TEST_F(FileTest, WhoKeepsALockIsWaitedForOnce) {
+  char path[] = "/tmp/offpath-file-test-XXXXXX";
+  file = std::make_shared<OpenFile>(base::Fd(mkstemp(path)));
+  const base::Fd other(open(path, O_RDWR | O_CLOEXEC));
+  unlink(path);
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  ASSERT_EQ(fcntl(other.get(), F_OFD_SETLK, &lock), 0);
+  port = make_file(file, &threads, error, true);
+  EXPECT_TRUE(file->waits_for_locks);
+  EXPECT_TRUE(port->write(15, "x", 1).ok());
+  EXPECT_FALSE(file->waits_for_locks);
+  EXPECT_TRUE(port->write(16, "y", 1).ok());
+  EXPECT_FALSE(file->waits_for_locks);
+  lock.l_type = F_UNLCK;
+  ASSERT_EQ(fcntl(other.get(), F_OFD_SETLK, &lock), 0);
+  EXPECT_TRUE(port->write(17, "z", 1).ok());
+  EXPECT_TRUE(file->waits_for_locks);
+}
+
 TEST_F(FileTest, AFileThatEndsTooSoonIsAnError) {
   ASSERT_EQ(ftruncate(file->get(), 10), 0);
   char bytes[20];
@@ -100,7 +121,7 @@ TEST_F(FileTest, AFileThatEndsTooSoonIsAnError) {
 }
 
 TEST_F(FileTest, WhatIsRefusedIsSaidOnce) {
-  const auto read_only = std::make_shared<base::Fd>(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const auto read_only = std::make_shared<OpenFile>(base::Fd(open("/proc/self/exe", O_RDONLY | O_CLOEXEC)));
   port = make_file(read_only, &threads, error);
   EXPECT_EQ(end_of([&](Ticket t) { return port->write(0, "x", 1, t); }).code(), OFFPATH_ERR_FILE);
   EXPECT_EQ(error->load(), EBADF);
