@@ -720,7 +720,7 @@ typedef struct offpath_file offpath_file_t;
 offpath_status_t offpath_file_open(offpath_session_t* session, int descriptor, offpath_file_t** file,
                                    offpath_error_t* error);
 
-/* The service lets go of the file; NULL is allowed. Transfers in progress go on. Never blocks. */
+/* NULL is allowed. Transfers in progress go on, begun or not; but for these the service has let go of the file on return. Blocking until then. */
 void offpath_file_close(offpath_file_t* file);
 
 /* Each write holds a lock (F_OFD_SETLK) on the bytes that it writes, as libraries do that read what lies around theirs and write
@@ -743,7 +743,7 @@ typedef struct offpath_file_params {
 } offpath_file_transfer_t;
 
 /* Write memory to the file, and read the file into memory: as many bytes as the memory has, a read no more than the file has.
- * Returns   the common ones of operations: OFFPATH_ERR_ARGUMENT also for offsets that no file can have. */
+ * Returns   the common ones of operations: OFFPATH_ERR_ARGUMENT also for offsets that no file can have, or not by this process's RLIMIT_FSIZE. */
 offpath_status_t offpath_file_write(offpath_file_t* file, const offpath_file_transfer_t* transfer, offpath_op_t** op);
 offpath_status_t offpath_file_read(offpath_file_t* file, const offpath_file_transfer_t* transfer, offpath_op_t** op);
 

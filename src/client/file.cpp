@@ -4,6 +4,8 @@
 #include "client/described.hpp"
 #include "client/session.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -92,6 +94,10 @@ offpath_status_t post(offpath_file_t* file, const offpath_file_transfer_t* param
   files::Transfer transfer;
   const offpath_status_t status = offpath::client::describe(*params, file->number, transfer);
   if (status != OFFPATH_OK) return status;
+  rlimit limit{};  // is this process's, and not the service's
+  if (kind == OpKind::file_write && getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+      !files::ends_within(transfer, limit.rlim_cur))
+    return OFFPATH_ERR_ARGUMENT;
   const std::span after(params->after, params->after_count);
   const auto is_ours = [&](const offpath_op_t* op) { return op != nullptr && op->session == &session; };
   if (!std::all_of(after.begin(), after.end(), is_ours)) return OFFPATH_ERR_ARGUMENT;
@@ -131,12 +137,17 @@ void offpath_file_close(offpath_file_t* file) {
   ErrnoGuard guard;
   const std::unique_ptr<offpath_file> owned(file);
   offpath_session& session = *file->session;
-  std::lock_guard lock(session.mutex);
-  session.file_numbers[file->number] = false;
-  if (!session.check_alive()) return;
-  auto op = make_op(session, OpKind::file_close, "closing of a file");
-  op->address = file->number;
-  session.post(std::move(op), nullptr);
+  offpath_op* posted = nullptr;
+  {
+    std::lock_guard lock(session.mutex);
+    session.file_numbers[file->number] = false;
+    if (!session.check_alive()) return;
+    auto op = make_op(session, OpKind::file_close, "closing of a file");
+    op->address = file->number;
+    if (session.post(std::move(op), &posted) != OFFPATH_OK) return;
+  }
+  offpath_op_wait(posted, UINT64_MAX);
+  offpath_op_free(posted);
 }
 
 offpath_status_t offpath_file_write(offpath_file_t* file, const offpath_file_transfer_t* transfer, offpath_op_t** op) {

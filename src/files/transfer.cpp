@@ -44,8 +44,9 @@ bool ascends(const Layout& layout) {
   return layout.extent_bytes > 0 && end <= static_cast<uint64_t>(layout.extent_bytes);
 }
 
-// Where the last byte of the file lies that it names; nothing: behind all files.
-bool ends_within_files(const Transfer& transfer) {
+}  // namespace
+
+bool ends_within(const Transfer& transfer, uint64_t file_bytes) {
   const unsigned __int128 data = static_cast<unsigned __int128>(transfer.skip) + transfer.memory.bytes;
   unsigned __int128 end = transfer.offset;
   if (transfer.layout == 0) {
@@ -56,10 +57,8 @@ bool ends_within_files(const Transfer& transfer) {
     if (elements > INT64_MAX) return false;
     end += elements * static_cast<uint64_t>(layout.extent_bytes);
   }
-  return end <= INT64_MAX;
+  return end <= file_bytes;
 }
-
-}  // namespace
 
 Status check(const Transfer& transfer) {
   if (transfer.file >= kMaxFiles) return impossible("no file has that number");
@@ -73,7 +72,7 @@ Status check(const Transfer& transfer) {
   }
   if (transfer.layout != 0 && !ascends(transfer.layouts[transfer.layout - 1]))
     return impossible("its layout in the file goes back, or elements overlap");
-  return ends_within_files(transfer) ? Status() : impossible("it leaves what a file can hold");
+  return ends_within(transfer, INT64_MAX) ? Status() : impossible("it leaves what a file can hold");
 }
 
 uint64_t bytes_within(const Transfer& transfer, uint64_t file_bytes) {

@@ -42,6 +42,10 @@ static_assert(sizeof(ResultRecord) == 16);
 // A layout of a file ascends: its elements neither overlap nor go back. OFFPATH_ERR_ARGUMENT and why.
 base::Status check(const Transfer& transfer);
 
+// It names no byte of the file behind the first `file_bytes`; only then if its layout's last element lies within these, too. Precondition:
+// check() passed.
+bool ends_within(const Transfer& transfer, uint64_t file_bytes);
+
 // So many of its bytes lie in a file of that length. Precondition: check() passed.
 uint64_t bytes_within(const Transfer& transfer, uint64_t file_bytes);
 

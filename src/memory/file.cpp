@@ -150,7 +150,12 @@ class FilePort : public RangedPort {
       return {};
     };
     if (ticket.sink == nullptr || threads_ == nullptr) return work();
-    auto told = [work, ticket] { ticket.sink->put(ticket.number, work()); };
+    // Who is told may close the file: it is let go of before.
+    auto told = [work = std::function<Status()>(work), ticket]() mutable {
+      Status status = work();
+      work = nullptr;
+      ticket.sink->put(ticket.number, std::move(status));
+    };
     if (!threads_->run(std::move(told))) return work();
     return Outcome::later();
   }

@@ -90,8 +90,6 @@ TEST(File, TooLong) {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{1 << 20, 1 << 20};
     setenv("OFFPATH_SHARED_MEMORY_BYTES", "0", 1);
-    rlimit before{};
-    getrlimit(RLIMIT_FSIZE, &before);
     offpath_session_t* session = p.attach();
     const pid_t service = service_of(session);
     REQUIRE(prlimit(service, RLIMIT_FSIZE, &limit, nullptr) == 0);
@@ -101,6 +99,36 @@ TEST(File, TooLong) {
       const End end = write(file.file, transfer_of(bytes.data(), bytes.size(), 0));
       REQUIRE(end.status == OFFPATH_ERR_FILE && end.result.system_error == EFBIG);
       REQUIRE(write(file.file, transfer_of(bytes.data(), 1000, 0)).status == OFFPATH_OK);
+    }
+    offpath_session_detach(session);
+  });
+}
+
+// A service that has no limit keeps that of the process, which may have set it later.
+TEST(File, NoLongerThanTheProcessMay) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    {
+      const OpenFile file(session);
+      const rlimit limit{100, RLIM_INFINITY};
+      REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+      const std::vector<uint8_t> bytes(100);
+      offpath_op_t* op = nullptr;
+      offpath_file_transfer_t transfer = transfer_of(bytes.data(), 100, 1);
+      REQUIRE_STATUS(offpath_file_write(file.file, &transfer, &op), OFFPATH_ERR_ARGUMENT);
+      transfer.offset_bytes = 0;
+      REQUIRE(write(file.file, transfer).status == OFFPATH_OK);
+      transfer.offset_bytes = 1;
+      REQUIRE(read(file.file, transfer).result.bytes == 99);
+      const offpath_range_t range{10, 20};
+      const offpath_layout_t layout{20, 50, &range, 1};
+      transfer.layouts = &layout;
+      transfer.layouts_count = transfer.layout = 1;
+      transfer.offset_bytes = 0;
+      transfer.memory.bytes = 40;
+      REQUIRE(write(file.file, transfer).status == OFFPATH_OK);
+      transfer.memory.bytes = 41;
+      REQUIRE_STATUS(offpath_file_write(file.file, &transfer, &op), OFFPATH_ERR_ARGUMENT);
     }
     offpath_session_detach(session);
   });

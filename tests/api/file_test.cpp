@@ -3,7 +3,9 @@
 #include "file.hpp"
 
 #include <cstring>
+#include <filesystem>
 #include <random>
+#include <string>
 
 namespace offpath::testing {
 namespace {
@@ -159,6 +161,25 @@ TEST(File, AfterOthersAndManyAtATime) {
       REQUIRE_STATUS(offpath_file_write(file.file, &good, &later), OFFPATH_OK);
       REQUIRE(await(later).status == OFFPATH_ERR_DEPENDENCE);
       REQUIRE(await(bad).status == OFFPATH_ERR_MEMORY_FAULT);
+    }
+    offpath_session_detach(session);
+  });
+}
+
+// Whoever closes a file may run it, unmount its file system, or need its room at once.
+TEST(File, NobodyHasWhatIsClosed) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    const std::string folder = "/proc/" + std::to_string(service_of(session)) + "/fd";
+    for (int round = 0; round < 200; ++round) {
+      {
+        const OpenFile file(session);
+        REQUIRE(write(file.file, transfer_of("bytes", 5, 0)).status == OFFPATH_OK);
+      }
+      for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        std::error_code gone;
+        REQUIRE(std::filesystem::read_symlink(entry, gone).string().find("memfd:file ") == std::string::npos);
+      }
     }
     offpath_session_detach(session);
   });

@@ -115,6 +115,7 @@ int OpenedFile::raise(int code) const {
 }
 
 void OpenedFile::close() {
+  offpath_file_close(std::exchange(served_, nullptr));
   if (ranks_ != MPI_COMM_NULL) native.Comm_free(&ranks_);
 }
 
