@@ -68,6 +68,17 @@ def files_fortran(s):
             check(all(one[way]["offloaded_count"] == 2 for one in found), f"{layer}: {found}")
 
 
+# Open MPI crashes natively where a process may not write, and MPICH cannot spawn under this launcher.
+ODD = {"openmpi": ("prefixed", "many", "threads", "run", "spawned"),
+       "mpich": ("prefixed", "many", "threads", "run", "limited")}
+
+
+def files_odd(s):
+    for how in ODD[s.mpi]:
+        other, _ = run(s, how, program="files_odd")
+        same(s.native("files_odd", how, ranks=2), other)
+
+
 def files_full(s):
     """The error that MPI defines, at the write that had no room."""
     folder = f"{s.folder}/full"
@@ -106,4 +117,4 @@ def files_lost(s):
     check(total(found, "write", "offloaded_count") > 0, str(found))
 
 
-CASES = (files, files_end, files_policy, files_fortran, files_full, files_lost)
+CASES = (files, files_end, files_policy, files_fortran, files_odd, files_full, files_lost)

@@ -201,6 +201,7 @@ int MPI_File_iwrite_all(MPI_File, const void*, int, MPI_Datatype, MPI_Request*);
 int MPI_File_iwrite_at(MPI_File, MPI_Offset, const void*, int, MPI_Datatype, MPI_Request*);
 int MPI_File_iwrite_at_all(MPI_File, MPI_Offset, const void*, int, MPI_Datatype, MPI_Request*);
 int MPI_File_iwrite_shared(MPI_File, const void*, int, MPI_Datatype, MPI_Request*);
+int MPI_File_read(MPI_File, void*, int, MPI_Datatype, MPI_Status*);
 int MPI_File_read_all_begin(MPI_File, void*, int, MPI_Datatype);
 int MPI_File_read_all_end(MPI_File, void*, MPI_Status*);
 int MPI_File_read_at_all_begin(MPI_File, MPI_Offset, void*, int, MPI_Datatype);

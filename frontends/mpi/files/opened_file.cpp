@@ -3,8 +3,10 @@
 
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
+#include "mpi/lanes/communicators.hpp"
 #include "mpi/lanes/new_lane.hpp"
 #include "mpi/lanes/offloader.hpp"
+#include "mpi/native/errors_return.hpp"
 #include "mpi/native/native.hpp"
 
 #include <fcntl.h>
@@ -40,11 +42,15 @@ constexpr unsigned long kCoherent[] = {
     0x19830326,  // BeeGFS
 };
 
-// Without the prefix by which a program chooses a library's driver; empty: a driver that does more than POSIX calls.
+// Without the prefix by which a program chooses a library's driver; empty: a driver that does more than POSIX calls, or, in Open MPI,
+// either a prefix or a part of the name, as the user has chosen.
 std::string_view path_of(std::string_view name) {
   const size_t colon = name.substr(0, name.find('/')).find(':');
   if (colon == std::string_view::npos) return name;
-  return name.starts_with("ufs:") ? name.substr(colon + 1) : std::string_view();
+#ifndef OPEN_MPI
+  if (name.starts_with("ufs:")) return name.substr(colon + 1);
+#endif
+  return {};
 }
 
 // The program's own descriptors come first.
@@ -74,8 +80,7 @@ OpenedFile::OpenedFile(MPI_File handle, MPI_Comm ranks, int mode, base::Fd descr
     : handle_(handle),
       ranks_(ranks),
       descriptor_(std::move(descriptor)),
-      allowed_{(mode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0, (mode & (MPI_MODE_RDONLY | MPI_MODE_RDWR)) != 0},
-      usable_(descriptor_.valid()) {}
+      allowed_{(mode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0, (mode & (MPI_MODE_RDONLY | MPI_MODE_RDWR)) != 0} {}
 
 OpenedFile::~OpenedFile() { offpath_file_close(served_); }
 
@@ -134,25 +139,25 @@ void Files::close() {
   opened_.clear();
 }
 
-void Files::adopt(MPI_Comm comm, const char* name, int mode, MPI_File file) {
+bool Files::adopt(MPI_Comm comm, const char* name, int mode, MPI_File file) {
+  if (!is_of_this_world(comm)) return false;  // others may have no part in this, or know nothing of it
   // Not a duplicate, which would call what the program has attached to the communicator.
   MPI_Comm ranks = MPI_COMM_NULL;
-  if (native.Comm_split(comm, 0, 0, &ranks) != MPI_SUCCESS) return;
+  {
+    const ErrorsReturn errors_return(comm);
+    if (native.Comm_split(comm, 0, 0, &ranks) != MPI_SUCCESS) return false;
+  }
   native.Comm_set_errhandler(ranks, MPI_ERRORS_RETURN);
   OpenedRef opened;
-  bool entered = false;
   try {
     opened = enter(file, ranks, name, mode);
-    entered = true;
   } catch (const std::exception& problem) {
     say_cannot("a file", problem);
   }
-  if (all_have(ranks, entered)) {
-    if (!opened->descriptor().valid()) counts.kept_native.fetch_add(1, std::memory_order_relaxed);
-    if (opened->set_view(View{}) == MPI_SUCCESS) return;
-  }
+  if (all_have(ranks, opened != nullptr) && opened->set_view(View{}) == MPI_SUCCESS) return true;
   take(file);
-  native.Comm_free(&ranks);
+  native.Comm_free(&ranks);  // libraries have two thousand
+  return false;
 }
 
 OpenedRef Files::enter(MPI_File file, MPI_Comm ranks, const char* name, int mode) {
@@ -161,8 +166,9 @@ OpenedRef Files::enter(MPI_File file, MPI_Comm ranks, const char* name, int mode
     std::lock_guard lock(mutex_);
     open = opened_.size();
   }
-  auto opened =
-      std::make_shared<OpenedFile>(file, ranks, mode, open < kMostOpen ? open_beside(name, mode) : base::Fd());
+  base::Fd descriptor = open < kMostOpen ? open_beside(name, mode) : base::Fd();
+  if (!descriptor.valid()) return nullptr;
+  auto opened = std::make_shared<OpenedFile>(file, ranks, mode, std::move(descriptor));
   std::lock_guard lock(mutex_);
   opened_.insert_or_assign(handle_key(file), opened);
   return opened;

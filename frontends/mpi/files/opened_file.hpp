@@ -32,7 +32,7 @@ struct Split {
 
 class OpenedFile {
  public:
-  // `ranks`: of those that have opened it; ours. `descriptor`: none where transfers stay native.
+  // `ranks`: of those that have opened it; ours.
   OpenedFile(MPI_File handle, MPI_Comm ranks, int mode, base::Fd descriptor);
   ~OpenedFile();
   OpenedFile(const OpenedFile&) = delete;
@@ -59,7 +59,8 @@ class OpenedFile {
   // Waits until none of our transfers is.
   void settle();
 
-  std::mutex& pointer_mutex() { return pointer_mutex_; }
+  // Held by whoever moves the individual pointer. A native call may run the file's error handler, which may use the file.
+  std::recursive_mutex& pointer_mutex() { return pointer_mutex_; }
   std::optional<Split> split;
 
   // Calls the file's error handler and returns `code`. Not Inside.
@@ -72,14 +73,14 @@ class OpenedFile {
   MPI_Comm ranks_;
   const memory::OpenFile descriptor_;
   const std::array<bool, kFileWays> allowed_;
-  bool usable_;
+  bool usable_ = true;
   bool shared_out_ = false;
   std::optional<View> view_ = View{};
   std::mutex served_mutex_;
   const offpath_session_t* offered_to_ = nullptr;
   offpath_file_t* served_ = nullptr;  // null: it was refused
   std::atomic<int> under_way_{0};
-  std::mutex pointer_mutex_;
+  std::recursive_mutex pointer_mutex_;
 };
 using OpenedRef = std::shared_ptr<OpenedFile>;
 
@@ -99,8 +100,8 @@ class Files {
   // The policy has something for the service.
   bool on() const { return on_.load(std::memory_order_acquire); }
 
-  // After the library has opened it. Collective. Inside.
-  void adopt(MPI_Comm comm, const char* name, int mode, MPI_File file);
+  // After the library has opened it. False: on some rank it stays the library's, and so on all. Collective. Inside.
+  bool adopt(MPI_Comm comm, const char* name, int mode, MPI_File file);
   // nullptr: not ours.
   OpenedRef find(MPI_File file) const;
   OpenedRef take(MPI_File file);
@@ -108,6 +109,7 @@ class Files {
   FileCounts counts;
 
  private:
+  // nullptr: its transfers stay native.
   OpenedRef enter(MPI_File file, MPI_Comm ranks, const char* name, int mode);
 
   mutable std::mutex mutex_;

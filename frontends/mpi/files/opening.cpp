@@ -12,7 +12,8 @@ int File_open(MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File
   const int code = native.File_open(comm, name, mode, info, file);
   if (code != MPI_SUCCESS || !opened_files.on() || Inside::here()) return code;
   const Meeting inside;
-  opened_files.adopt(comm, name, mode, *file);
+  if (!opened_files.adopt(comm, name, mode, *file))
+    opened_files.counts.kept_native.fetch_add(1, std::memory_order_relaxed);
   return code;
 }
 

@@ -9,6 +9,7 @@
 #include "mpi/native/handlers.hpp"
 
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <type_traits>
 
@@ -44,6 +45,13 @@ bool find_first(const OpenedFile& file, const Access& access, uint64_t* first) {
   return offset >= 0 && !__builtin_mul_overflow(static_cast<uint64_t>(offset), file.view()->etype_bytes, first);
 }
 
+// Ours find the pointer and set it in two steps, so of several threads one at a time moves it.
+std::unique_lock<std::recursive_mutex> lock_pointer(OpenedFile& file, bool moves) {
+  std::unique_lock lock(file.pointer_mutex(), std::defer_lock);
+  if (moves) lock.lock();
+  return lock;
+}
+
 // The request of a transfer that the service has; false: it goes natively. May throw bad_alloc.
 bool offload(const OpenedRef& file, const Access& access, MPI_Request* request) {
   const uint64_t bytes = bytes_of(access);
@@ -53,8 +61,7 @@ bool offload(const OpenedRef& file, const Access& access, MPI_Request* request) 
   const Inside inside;
   const TypeRef type = find_type(access.type, job.control());
   if (type == nullptr) return false;
-  std::unique_lock lock(file->pointer_mutex(), std::defer_lock);
-  if (!access.offset) lock.lock();
+  const auto lock = lock_pointer(*file, !access.offset);
   Wanted wanted{0, access.buffer, access.count, access.type};
   if (!find_first(*file, access, &wanted.first)) return false;
   auto transfer = std::make_unique<FileTransfer>(file, access.way);
@@ -95,7 +102,9 @@ int begin(MPI_File handle, const Access& access, bool collective, MPI_Request* r
   const bool is_our_share = !collective || file->is_shared_out();
   if (is_our_share && try_to_offload(file, access, request)) return MPI_SUCCESS;
   leave_to_library(*file, access);
-  return is_our_share ? alone(request) : natively();
+  if (!is_our_share) return natively();
+  const auto lock = lock_pointer(*file, !access.offset);
+  return alone(request);
 }
 
 // Between its _begin and its _end the file has its request.
@@ -176,13 +185,16 @@ struct End<member> {
   }
 };
 
-// The library's, after ours.
-template <auto member>
-struct Settled;
-template <typename... Arguments, int (*Native::*member)(MPI_File, Arguments...)>
-struct Settled<member> {
+// The library's. `waits`: for ours. `moves`: the individual pointer.
+template <auto member, bool waits = true, bool moves = false>
+struct Stays;
+template <bool waits, bool moves, typename... Arguments, int (*Native::*member)(MPI_File, Arguments...)>
+struct Stays<member, waits, moves> {
   static int call(MPI_File handle, Arguments... arguments) {
-    if (const OpenedRef file = ours(handle)) file->settle();
+    const OpenedRef file = ours(handle);
+    if (file == nullptr) return (native.*member)(handle, arguments...);
+    if (waits) file->settle();
+    const auto lock = lock_pointer(*file, moves);
     return (native.*member)(handle, arguments...);
   }
 };
@@ -214,20 +226,22 @@ OFFPATH_ENDS(File_write_all_end)
 OFFPATH_ENDS(File_read_all_end)
 #undef OFFPATH_ENDS
 
-#define OFFPATH_SETTLED(name) const decltype(Native::name) name = &Settled<&Native::name>::call;
-OFFPATH_SETTLED(File_write)
-OFFPATH_SETTLED(File_write_at)
-OFFPATH_SETTLED(File_write_all)
-OFFPATH_SETTLED(File_write_at_all)
-OFFPATH_SETTLED(File_write_shared)
-OFFPATH_SETTLED(File_write_ordered)
-OFFPATH_SETTLED(File_write_ordered_begin)
-OFFPATH_SETTLED(File_iwrite_shared)
-OFFPATH_SETTLED(File_get_size)
-OFFPATH_SETTLED(File_set_size)
-OFFPATH_SETTLED(File_preallocate)
-OFFPATH_SETTLED(File_sync)
-#undef OFFPATH_SETTLED
+#define OFFPATH_STAYS(name, ...) \
+  const decltype(Native::name) name = &Stays<&Native::name __VA_OPT__(, ) __VA_ARGS__>::call;
+OFFPATH_STAYS(File_read, false, true)
+OFFPATH_STAYS(File_write, true, true)
+OFFPATH_STAYS(File_write_at)
+OFFPATH_STAYS(File_write_all)
+OFFPATH_STAYS(File_write_at_all)
+OFFPATH_STAYS(File_write_shared)
+OFFPATH_STAYS(File_write_ordered)
+OFFPATH_STAYS(File_write_ordered_begin)
+OFFPATH_STAYS(File_iwrite_shared)
+OFFPATH_STAYS(File_get_size)
+OFFPATH_STAYS(File_set_size)
+OFFPATH_STAYS(File_preallocate)
+OFFPATH_STAYS(File_sync)
+#undef OFFPATH_STAYS
 
 }  // namespace handlers
 }  // namespace offpath::mpi

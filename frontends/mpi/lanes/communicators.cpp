@@ -65,6 +65,11 @@ std::vector<int> world_ranks(MPI_Comm comm, int size) {
   return ranks;
 }
 
+bool is_of_this_world(MPI_Comm comm) {
+  int size = 0;
+  return native.Comm_size(comm, &size) == MPI_SUCCESS && for_world_ranks(comm, size, [](int) {});
+}
+
 int open_communicators() {
   met.nodes.resize(job.nodes());
   return native.Comm_create_keyval(&keep_attribute_back, &forget_communicator, &keyval, nullptr);

@@ -27,6 +27,9 @@ void adopt_communicator(MPI_Comm comm, Preference preference = Preference::autom
 // Ranks in MPI_COMM_WORLD of the members, `size`; empty if any is from another world. May throw bad_alloc.
 std::vector<int> world_ranks(MPI_Comm comm, int size);
 
+// All members are of this world; the same on all of them. Needs no memory. Inside.
+bool is_of_this_world(MPI_Comm comm);
+
 // Nodes that the ranks of `comm` live on; 0: nothing is ever offloaded there (one rank, an intercommunicator, ranks of
 // another world). The same on all its ranks. Needs no memory.
 uint32_t count_nodes(MPI_Comm comm);
