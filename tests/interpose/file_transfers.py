@@ -79,6 +79,22 @@ def files_odd(s):
         same(s.native("files_odd", how, ranks=2), other)
 
 
+def files_large(s):
+    """With large counts, which a program finds at run time with any library."""
+    other, found = run(s, program="files_large", ranks=3)
+    check("split ordered: ok" in other.out, str(other))
+    check(all(total(found, way, "offloaded_count") == 3 * 6 for way in WAYS), str(found))
+    for changes in ({"OFFPATH_ENABLE": "0"}, {"OFFPATH_PROFILE": f"{s.folder}/profile"}):
+        other = s.run([s.program("files_large")], 3, s.library, **changes)
+        check(other.status == 0 and "WRONG" not in other.out, f"{changes}: {other}")
+
+
+def files_beyond(s):
+    """More elements in one call than an int counts."""
+    _, found = run(s, "beyond", program="files_large")
+    check(all(total(found, way, "offloaded_bytes") > 1 << 31 for way in WAYS), str(found))
+
+
 def files_full(s):
     """The error that MPI defines, at the write that had no room."""
     folder = f"{s.folder}/full"
@@ -117,4 +133,4 @@ def files_lost(s):
     check(total(found, "write", "offloaded_count") > 0, str(found))
 
 
-CASES = (files, files_end, files_policy, files_fortran, files_odd, files_full, files_lost)
+CASES = (files, files_end, files_policy, files_fortran, files_large, files_beyond, files_odd, files_full, files_lost)

@@ -75,6 +75,25 @@ int OFFPATH_NAME(Sendrecv_replace)(OFFPATH_TO, int, int, int, int, MPI_Comm, MPI
 int OFFPATH_NAME(Isendrecv)(OFFPATH_FROM, int, int, OFFPATH_TO, int, int, MPI_Comm, MPI_Request*);
 int OFFPATH_NAME(Isendrecv_replace)(OFFPATH_TO, int, int, int, int, MPI_Comm, MPI_Request*);
 
+#define OFFPATH_FORMS_FILE(name, ...)                                        \
+  int OFFPATH_NAME(File_i##name)(MPI_File, __VA_ARGS__, MPI_Request*);       \
+  int OFFPATH_NAME(File_i##name##_all)(MPI_File, __VA_ARGS__, MPI_Request*); \
+  int OFFPATH_NAME(File_##name##_all_begin)(MPI_File, __VA_ARGS__);
+
+OFFPATH_FORMS_FILE(read, OFFPATH_TO)
+OFFPATH_FORMS_FILE(read_at, MPI_Offset, OFFPATH_TO)
+OFFPATH_FORMS_FILE(write, OFFPATH_FROM)
+OFFPATH_FORMS_FILE(write_at, MPI_Offset, OFFPATH_FROM)
+int OFFPATH_NAME(File_read)(MPI_File, OFFPATH_TO, MPI_Status*);
+int OFFPATH_NAME(File_write)(MPI_File, OFFPATH_FROM, MPI_Status*);
+int OFFPATH_NAME(File_write_all)(MPI_File, OFFPATH_FROM, MPI_Status*);
+int OFFPATH_NAME(File_write_at)(MPI_File, MPI_Offset, OFFPATH_FROM, MPI_Status*);
+int OFFPATH_NAME(File_write_at_all)(MPI_File, MPI_Offset, OFFPATH_FROM, MPI_Status*);
+int OFFPATH_NAME(File_write_shared)(MPI_File, OFFPATH_FROM, MPI_Status*);
+int OFFPATH_NAME(File_write_ordered)(MPI_File, OFFPATH_FROM, MPI_Status*);
+int OFFPATH_NAME(File_write_ordered_begin)(MPI_File, OFFPATH_FROM);
+int OFFPATH_NAME(File_iwrite_shared)(MPI_File, OFFPATH_FROM, MPI_Request*);
+
 #undef OFFPATH_NAME
 #undef OFFPATH_COUNT
 #undef OFFPATH_DISPLACEMENT
@@ -88,3 +107,4 @@ int OFFPATH_NAME(Isendrecv_replace)(OFFPATH_TO, int, int, int, int, MPI_Comm, MP
 #undef OFFPATH_FORMS
 #undef OFFPATH_AT
 #undef OFFPATH_FORMS_REMOTE
+#undef OFFPATH_FORMS_FILE

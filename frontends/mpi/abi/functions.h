@@ -180,7 +180,7 @@ int MPI_Win_unlock(int, MPI_Win);
 int MPI_Win_unlock_all(MPI_Win);
 int MPI_Win_wait(MPI_Win);
 
-/* Files. */
+/* Files: what counted.h has not. */
 int MPI_File_call_errhandler(MPI_File, int);
 int MPI_File_open(MPI_Comm, const char*, int, MPI_Info, MPI_File*);
 int MPI_File_close(MPI_File*);
@@ -192,30 +192,9 @@ int MPI_File_set_atomicity(MPI_File, int);
 int MPI_File_set_size(MPI_File, MPI_Offset);
 int MPI_File_set_view(MPI_File, MPI_Offset, MPI_Datatype, MPI_Datatype, const char*, MPI_Info);
 int MPI_File_sync(MPI_File);
-int MPI_File_iread(MPI_File, void*, int, MPI_Datatype, MPI_Request*);
-int MPI_File_iread_all(MPI_File, void*, int, MPI_Datatype, MPI_Request*);
-int MPI_File_iread_at(MPI_File, MPI_Offset, void*, int, MPI_Datatype, MPI_Request*);
-int MPI_File_iread_at_all(MPI_File, MPI_Offset, void*, int, MPI_Datatype, MPI_Request*);
-int MPI_File_iwrite(MPI_File, const void*, int, MPI_Datatype, MPI_Request*);
-int MPI_File_iwrite_all(MPI_File, const void*, int, MPI_Datatype, MPI_Request*);
-int MPI_File_iwrite_at(MPI_File, MPI_Offset, const void*, int, MPI_Datatype, MPI_Request*);
-int MPI_File_iwrite_at_all(MPI_File, MPI_Offset, const void*, int, MPI_Datatype, MPI_Request*);
-int MPI_File_iwrite_shared(MPI_File, const void*, int, MPI_Datatype, MPI_Request*);
-int MPI_File_read(MPI_File, void*, int, MPI_Datatype, MPI_Status*);
-int MPI_File_read_all_begin(MPI_File, void*, int, MPI_Datatype);
 int MPI_File_read_all_end(MPI_File, void*, MPI_Status*);
-int MPI_File_read_at_all_begin(MPI_File, MPI_Offset, void*, int, MPI_Datatype);
 int MPI_File_read_at_all_end(MPI_File, void*, MPI_Status*);
-int MPI_File_write(MPI_File, const void*, int, MPI_Datatype, MPI_Status*);
-int MPI_File_write_all(MPI_File, const void*, int, MPI_Datatype, MPI_Status*);
-int MPI_File_write_all_begin(MPI_File, const void*, int, MPI_Datatype);
 int MPI_File_write_all_end(MPI_File, const void*, MPI_Status*);
-int MPI_File_write_at(MPI_File, MPI_Offset, const void*, int, MPI_Datatype, MPI_Status*);
-int MPI_File_write_at_all(MPI_File, MPI_Offset, const void*, int, MPI_Datatype, MPI_Status*);
-int MPI_File_write_at_all_begin(MPI_File, MPI_Offset, const void*, int, MPI_Datatype);
 int MPI_File_write_at_all_end(MPI_File, const void*, MPI_Status*);
-int MPI_File_write_ordered(MPI_File, const void*, int, MPI_Datatype, MPI_Status*);
-int MPI_File_write_ordered_begin(MPI_File, const void*, int, MPI_Datatype);
-int MPI_File_write_shared(MPI_File, const void*, int, MPI_Datatype, MPI_Status*);
 
 #endif

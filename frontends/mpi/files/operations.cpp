@@ -128,7 +128,7 @@ int end_split(MPI_File handle, FileWay way, MPI_Status* status, auto&& natively)
 // ---- handlers, by what their prototypes look like ----------------------------------------------------------------------
 
 template <typename Buffer>
-Access access_of(std::optional<MPI_Offset> offset, Buffer* buffer, int count, MPI_Datatype type) {
+Access access_of(std::optional<MPI_Offset> offset, Buffer* buffer, int64_t count, MPI_Datatype type) {
   const FileWay way = std::is_const_v<Buffer> ? FileWay::write : FileWay::read;
   return {way, offset, const_cast<void*>(static_cast<const void*>(buffer)), count, type};
 }
@@ -136,10 +136,10 @@ Access access_of(std::optional<MPI_Offset> offset, Buffer* buffer, int count, MP
 // `member`: the call; `alone`: the independent one that does the same for this rank.
 template <auto member, auto alone = member>
 struct Begin;
-template <typename Buffer, auto alone,
-          int (*Native::*member)(MPI_File, MPI_Offset, Buffer*, int, MPI_Datatype, MPI_Request*)>
+template <typename Buffer, typename Count, auto alone,
+          int (*Native::*member)(MPI_File, MPI_Offset, Buffer*, Count, MPI_Datatype, MPI_Request*)>
 struct Begin<member, alone> {
-  static int call(MPI_File file, MPI_Offset offset, Buffer* buffer, int count, MPI_Datatype type,
+  static int call(MPI_File file, MPI_Offset offset, Buffer* buffer, Count count, MPI_Datatype type,
                   MPI_Request* request) {
     return begin(
         file, access_of(offset, buffer, count, type), member != alone, request,
@@ -147,27 +147,29 @@ struct Begin<member, alone> {
         [&] { return (native.*member)(file, offset, buffer, count, type, request); });
   }
 };
-template <typename Buffer, auto alone, int (*Native::*member)(MPI_File, Buffer*, int, MPI_Datatype, MPI_Request*)>
+template <typename Buffer, typename Count, auto alone,
+          int (*Native::*member)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Request*)>
 struct Begin<member, alone> {
-  static int call(MPI_File file, Buffer* buffer, int count, MPI_Datatype type, MPI_Request* request) {
+  static int call(MPI_File file, Buffer* buffer, Count count, MPI_Datatype type, MPI_Request* request) {
     return begin(
         file, access_of({}, buffer, count, type), member != alone, request,
         [&](MPI_Request* its) { return (native.*alone)(file, buffer, count, type, its); },
         [&] { return (native.*member)(file, buffer, count, type, request); });
   }
 };
-template <typename Buffer, auto alone, int (*Native::*member)(MPI_File, MPI_Offset, Buffer*, int, MPI_Datatype)>
+template <typename Buffer, typename Count, auto alone,
+          int (*Native::*member)(MPI_File, MPI_Offset, Buffer*, Count, MPI_Datatype)>
 struct Begin<member, alone> {
-  static int call(MPI_File file, MPI_Offset offset, Buffer* buffer, int count, MPI_Datatype type) {
+  static int call(MPI_File file, MPI_Offset offset, Buffer* buffer, Count count, MPI_Datatype type) {
     return begin_split(
         file, access_of(offset, buffer, count, type),
         [&](MPI_Request* its) { return (native.*alone)(file, offset, buffer, count, type, its); },
         [&] { return (native.*member)(file, offset, buffer, count, type); });
   }
 };
-template <typename Buffer, auto alone, int (*Native::*member)(MPI_File, Buffer*, int, MPI_Datatype)>
+template <typename Buffer, typename Count, auto alone, int (*Native::*member)(MPI_File, Buffer*, Count, MPI_Datatype)>
 struct Begin<member, alone> {
-  static int call(MPI_File file, Buffer* buffer, int count, MPI_Datatype type) {
+  static int call(MPI_File file, Buffer* buffer, Count count, MPI_Datatype type) {
     return begin_split(
         file, access_of({}, buffer, count, type),
         [&](MPI_Request* its) { return (native.*alone)(file, buffer, count, type, its); },
@@ -203,21 +205,20 @@ struct Stays<member, waits, moves> {
 
 namespace handlers {
 
-#define OFFPATH_BEGINS(name, ...) \
-  const decltype(Native::name) name = &Begin<&Native::name __VA_OPT__(, &Native::) __VA_ARGS__>::call;
-OFFPATH_BEGINS(File_iwrite_at)
-OFFPATH_BEGINS(File_iread_at)
-OFFPATH_BEGINS(File_iwrite)
-OFFPATH_BEGINS(File_iread)
-OFFPATH_BEGINS(File_iwrite_at_all, File_iwrite_at)
-OFFPATH_BEGINS(File_iread_at_all, File_iread_at)
-OFFPATH_BEGINS(File_iwrite_all, File_iwrite)
-OFFPATH_BEGINS(File_iread_all, File_iread)
-OFFPATH_BEGINS(File_write_at_all_begin, File_iwrite_at)
-OFFPATH_BEGINS(File_read_at_all_begin, File_iread_at)
-OFFPATH_BEGINS(File_write_all_begin, File_iwrite)
-OFFPATH_BEGINS(File_read_all_begin, File_iread)
+// With counts of int, and with large ones.
+#define OFFPATH_BEGIN(name, alone)                                                 \
+  const decltype(Native::name) name = &Begin<&Native::name, &Native::alone>::call; \
+  const decltype(Native::name##_c) name##_c = &Begin<&Native::name##_c, &Native::alone##_c>::call;
+#define OFFPATH_BEGINS(way)                     \
+  OFFPATH_BEGIN(File_i##way, File_i##way)       \
+  OFFPATH_BEGIN(File_i##way##_all, File_i##way) \
+  OFFPATH_BEGIN(File_##way##_all_begin, File_i##way)
+OFFPATH_BEGINS(write)
+OFFPATH_BEGINS(write_at)
+OFFPATH_BEGINS(read)
+OFFPATH_BEGINS(read_at)
 #undef OFFPATH_BEGINS
+#undef OFFPATH_BEGIN
 
 #define OFFPATH_ENDS(name) const decltype(Native::name) name = &End<&Native::name>::call;
 OFFPATH_ENDS(File_write_at_all_end)
@@ -228,19 +229,23 @@ OFFPATH_ENDS(File_read_all_end)
 
 #define OFFPATH_STAYS(name, ...) \
   const decltype(Native::name) name = &Stays<&Native::name __VA_OPT__(, ) __VA_ARGS__>::call;
-OFFPATH_STAYS(File_read, false, true)
-OFFPATH_STAYS(File_write, true, true)
-OFFPATH_STAYS(File_write_at)
-OFFPATH_STAYS(File_write_all)
-OFFPATH_STAYS(File_write_at_all)
-OFFPATH_STAYS(File_write_shared)
-OFFPATH_STAYS(File_write_ordered)
-OFFPATH_STAYS(File_write_ordered_begin)
-OFFPATH_STAYS(File_iwrite_shared)
 OFFPATH_STAYS(File_get_size)
 OFFPATH_STAYS(File_set_size)
 OFFPATH_STAYS(File_preallocate)
 OFFPATH_STAYS(File_sync)
+#define OFFPATH_BOTH_STAY(name, ...)             \
+  OFFPATH_STAYS(name __VA_OPT__(, ) __VA_ARGS__) \
+  OFFPATH_STAYS(name##_c __VA_OPT__(, ) __VA_ARGS__)
+OFFPATH_BOTH_STAY(File_read, false, true)
+OFFPATH_BOTH_STAY(File_write, true, true)
+OFFPATH_BOTH_STAY(File_write_at)
+OFFPATH_BOTH_STAY(File_write_all)
+OFFPATH_BOTH_STAY(File_write_at_all)
+OFFPATH_BOTH_STAY(File_write_shared)
+OFFPATH_BOTH_STAY(File_write_ordered)
+OFFPATH_BOTH_STAY(File_write_ordered_begin)
+OFFPATH_BOTH_STAY(File_iwrite_shared)
+#undef OFFPATH_BOTH_STAY
 #undef OFFPATH_STAYS
 
 }  // namespace handlers

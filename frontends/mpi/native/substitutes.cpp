@@ -104,6 +104,31 @@ struct Message {
   }
 };
 
+// Files. The forms differ in whether an offset comes first.
+[[gnu::noinline]] int refuse(MPI_File file, int code) {
+  native.File_call_errhandler(file, code);
+  return code;
+}
+template <auto small>
+struct OfFile;
+template <typename Buffer, typename... Rest, int (*Native::*small)(MPI_File, Buffer*, int, MPI_Datatype, Rest...)>
+struct OfFile<small> {
+  static int call(MPI_File file, Buffer* buffer, MPI_Count count, MPI_Datatype type, Rest... rest) {
+    const Elements elements(count, type);
+    if (elements.code() != MPI_SUCCESS) return refuse(file, elements.code());
+    return (native.*small)(file, buffer, elements.count(), elements.type(), rest...);
+  }
+};
+template <typename Buffer, typename... Rest,
+          int (*Native::*small)(MPI_File, MPI_Offset, Buffer*, int, MPI_Datatype, Rest...)>
+struct OfFile<small> {
+  static int call(MPI_File file, MPI_Offset offset, Buffer* buffer, MPI_Count count, MPI_Datatype type, Rest... rest) {
+    const Elements elements(count, type);
+    if (elements.code() != MPI_SUCCESS) return refuse(file, elements.code());
+    return (native.*small)(file, offset, buffer, elements.count(), elements.type(), rest...);
+  }
+};
+
 // An MPI 3 that is looked in for functions of MPI 4.
 int no_isendrecv(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm comm,
                  MPI_Request*) {
@@ -160,6 +185,25 @@ void add_substitutes(Native* functions) {
                       move<&Native::Isendrecv_replace, void, int, int, int, int, MPI_Comm, MPI_Request*>)
   OFFPATH_ADD_MESSAGE(Sendrecv, both<&Native::Sendrecv, MPI_Status*>)
   OFFPATH_ADD_MESSAGE(Isendrecv, both<&Native::Isendrecv, MPI_Request*>)
+
+#define OFFPATH_ADD_FILE(name) add<&Native::name##_c, &Native::name>(functions, &OfFile<&Native::name>::call);
+#define OFFPATH_ADD_FILES(way)        \
+  OFFPATH_ADD_FILE(File_i##way)       \
+  OFFPATH_ADD_FILE(File_i##way##_all) \
+  OFFPATH_ADD_FILE(File_##way##_all_begin)
+  OFFPATH_ADD_FILES(read)
+  OFFPATH_ADD_FILES(read_at)
+  OFFPATH_ADD_FILES(write)
+  OFFPATH_ADD_FILES(write_at)
+  OFFPATH_ADD_FILE(File_read)
+  OFFPATH_ADD_FILE(File_write)
+  OFFPATH_ADD_FILE(File_write_at)
+  OFFPATH_ADD_FILE(File_write_all)
+  OFFPATH_ADD_FILE(File_write_at_all)
+  OFFPATH_ADD_FILE(File_write_shared)
+  OFFPATH_ADD_FILE(File_write_ordered)
+  OFFPATH_ADD_FILE(File_write_ordered_begin)
+  OFFPATH_ADD_FILE(File_iwrite_shared)
 
 #define OFFPATH_ADD_REMOTE(name, ...) add<&Native::name##_c, &Native::name>(functions, &Remote::__VA_ARGS__);
   add<&Native::Win_create_c, &Native::Win_create>(functions, &create_window);
