@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 namespace offpath::testing {
 namespace {
@@ -130,6 +131,23 @@ TEST(File, NoLongerThanTheProcessMay) {
       transfer.memory.bytes = 41;
       REQUIRE_STATUS(offpath_file_write(file.file, &transfer, &op), OFFPATH_ERR_ARGUMENT);
     }
+    offpath_session_detach(session);
+  });
+}
+
+// Who closes waits for the service, but for none that is lost.
+TEST(File, ClosingEndsWithTheService) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    const int descriptor = memfd_create("file", MFD_CLOEXEC);
+    offpath_file_t* file = nullptr;
+    REQUIRE_STATUS(offpath_file_open(session, descriptor, &file, nullptr), OFFPATH_OK);
+    const pid_t service = service_of(session);
+    stop_process(service);
+    std::thread closing([&] { offpath_file_close(file); });
+    REQUIRE(kill(service, SIGKILL) == 0);
+    closing.join();
+    close(descriptor);
     offpath_session_detach(session);
   });
 }
