@@ -254,9 +254,10 @@ Status Device::lost(uint64_t entry) const {
   const auto fate = channel_->fate();
   if (!fate) {
     return Status::error(OFFPATH_ERR_SERVICE_LOST,
-                         "device %d (%.60s) has gone%s: its executor was killed, called _exit or ran out of stack, or "
-                         "the way to it is broken",
-                         options_.number, options_.name.c_str(), entry == 0 ? "" : (" " + place_of(entry)).c_str());
+                         "device %d (%.60s) has gone: its executor was killed, called _exit or ran out of stack, or "
+                         "the way to it is broken%s",
+                         options_.number, options_.name.c_str(),
+                         entry == 0 ? "" : (" (" + place_of(entry) + ")").c_str());
   }
   const std::string region = place_of(fate->entry);
   if (fate->signal == 0) {
