@@ -56,15 +56,9 @@ void Service::admit(Newcomer client) {
   const uint32_t worker = client.worker < workers_.size() ? client.worker : next;
   const auto address = address_for(client.flags, worker);
   if (!address.ok()) return session::refuse(client.socket, address.status());
-  session::AttachReply reply{};
-  reply.version = session::kLinkVersion;
-  reply.address_bytes = static_cast<uint32_t>(address.value().size());
-  std::copy(address.value().begin(), address.value().end(), reply.address);
+  session::AttachReply reply = welcome(address.value());
   const ClientId id = next_client_++;
   reply.flags = options_.shares_cores ? session::kServiceSharesCores : 0;
-  reply.workers = options_.workers;
-  reply.helpers = helpers_count();
-  reply.process = getpid();
   reply.thread = workers_[worker]->thread();
   reply.clients = ++client_count_;
   if (leaves_)
@@ -80,23 +74,25 @@ void Service::admit(Newcomer client) {
 
 void Service::open_door(const session::Caller& caller) {
   const session::AttachRequest& request = caller.request;
-  session::AttachReply reply{};
-  reply.version = session::kLinkVersion;
   Status status = session::check_client(caller.credentials, request, options_.token);
   // An agent has a link to each worker; not every agent begins with the same.
   if (status.ok() && request.flags == 0) ++agents_count_;
   const auto address =
       status.ok() ? make_door(static_cast<uint32_t>((agents_count_ + request.flags) % workers_.size())) : status;
-  if (address.ok()) {
-    reply.address_bytes = static_cast<uint32_t>(std::min(address->size(), sizeof(reply.address)));
-    std::copy_n(address->begin(), reply.address_bytes, reply.address);
-  } else {
-    session::fill_refusal(reply, address.status());
-  }
+  if (!address.ok()) return session::refuse(caller.socket, address.status());
+  const session::AttachReply reply = welcome(address.value());
+  [[maybe_unused]] const auto sent = session::send_message(caller.socket.get(), &reply, sizeof(reply));
+}
+
+session::AttachReply Service::welcome(const std::vector<uint8_t>& address) const {
+  session::AttachReply reply{};
+  reply.version = session::kLinkVersion;
+  reply.address_bytes = static_cast<uint32_t>(std::min(address.size(), sizeof(reply.address)));
+  std::copy_n(address.begin(), reply.address_bytes, reply.address);
   reply.workers = options_.workers;
   reply.helpers = helpers_count();
   reply.process = getpid();
-  [[maybe_unused]] const auto sent = session::send_message(caller.socket.get(), &reply, sizeof(reply));
+  return reply;
 }
 
 Result<std::vector<uint8_t>> Service::make_door(uint32_t worker) {

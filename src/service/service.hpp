@@ -61,6 +61,7 @@ class Service : public engine::Neighbours {
   void admit(Newcomer client);
   // For the agent of a host whose DPU this is: its clients come by the door.
   void open_door(const session::Caller& caller);
+  session::AttachReply welcome(const std::vector<uint8_t>& address) const;
   base::Result<std::vector<uint8_t>> make_door(uint32_t worker);
   base::Result<std::vector<uint8_t>> address_for(uint32_t flags, uint32_t worker);
   // Another service takes its place, if one can: its clients go there as they like, and it ends when the last one has.

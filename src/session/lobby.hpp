@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lobby: who has connected to a listening socket, and has not said yet who he is and what he wants. Each has a time for
-// that, and while he is silent the others are let in and heard. One thread.
+// that, and while he is silent the others are let in and heard. One descriptor is kept so that whoever comes when none
+// is left can be told instead of waiting. One thread.
 #pragma once
 
 #include "base/clock.hpp"
+#include "base/fd.hpp"
 #include "base/log.hpp"
-#include "session/doorman.hpp"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <ctime>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -85,7 +90,15 @@ class Lobby {
   }
 
   bool let_in() {
-    auto [socket, no_room] = doorman_.let_in(listening_);
+    if (!spare_.valid()) spare_ = open_spare();
+    base::Fd socket(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC));
+    const bool no_room = !socket.valid() && (errno == EMFILE || errno == ENFILE);
+    if (no_room) {
+      spare_.reset();
+      socket = base::Fd(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC));
+      constexpr timespec kNap{0, 10000000};
+      if (!socket.valid()) nanosleep(&kNap, nullptr);  // whoever has taken it will give it back
+    }
     if (!socket.valid()) return false;
     if (guests_.size() >= options_.most) {
       const auto silent =
@@ -106,6 +119,7 @@ class Lobby {
     return next;
   }
 
+  static base::Fd open_spare() { return base::Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
   void watch(int fd, uint32_t what) {
     epoll_event event{};
     event.events = what;
@@ -115,8 +129,7 @@ class Lobby {
 
   const Options options_;
   int listening_ = -1;
-  Doorman doorman_;
-  base::Fd epoll_;
+  base::Fd spare_ = open_spare(), epoll_;
   std::list<Guest> guests_;
 };
 

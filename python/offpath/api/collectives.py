@@ -34,26 +34,21 @@ def describe(
     send_array, recv_array = (Block * len(send))(*send), (Block * len(recv))(*recv)
     keep += [send_array, recv_array]
     return Collective(
-        _STRUCT_BYTES, int(kind), algorithm_named(algorithm), root, operator, element, addressof(send_array),
-        addressof(recv_array), len(send), len(recv), None if counts_bytes is None else addressof(counts_bytes), None, 0,
+        _STRUCT_BYTES, int(kind), _named("algorithm", algorithm, _ALGORITHMS), root, operator, element,
+        addressof(send_array), addressof(recv_array), len(send), len(recv),
+        None if counts_bytes is None else addressof(counts_bytes), None, 0,
     ), keep  # fmt: skip
 
 
-def algorithm_named(name: str) -> int:
-    if name not in _ALGORITHMS:
-        raise ArgumentError(f"there is no algorithm {name!r}. Use one of {', '.join(_ALGORITHMS)}.")
-    return _ALGORITHMS[name]
-
-
-def operator_named(name: str) -> int:
-    if name not in _OPERATORS:
-        raise ArgumentError(f"there is no operator {name!r}. Use one of {', '.join(_OPERATORS)}.")
-    return _OPERATORS[name]
+def _named(what: str, name: str, known: Mapping[str, int]) -> int:
+    if name not in known:
+        raise ArgumentError(f"there is no {what} {name!r}. Use one of {', '.join(known)}.")
+    return known[name]
 
 
 def reduction(op: str, send: Buffer) -> tuple[int, int]:
     """Operator and element. Raises ArgumentError where one is not defined on the other."""
-    operator, element = operator_named(op), send.element("the send buffer")
+    operator, element = _named("operator", op, _OPERATORS), send.element("the send buffer")
     if send.format.endswith("?") and operator not in _BOOL_OPERATORS:
         raise ArgumentError(f"{op} is not defined on truth values. Convert them: array.astype('u8').")
     floating = Element.F32 <= element <= Element.CLONG

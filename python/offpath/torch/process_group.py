@@ -66,7 +66,7 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
         return Work([self._team.ibcast(array_of(one(tensors)), opts.rootRank)], list(tensors), None)
 
     def allgather(self, out: Sequence[Tensors], given: Tensors, opts: Any = None) -> Work:
-        return self._gather_all(one_list(out), one(given), out)
+        return self._gather_all(one(out), one(given), out)
 
     def _allgather_base(self, out: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Work:
         return self.allgather_into_tensor_coalesced([out], [given])
@@ -79,19 +79,19 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
 
     def gather(self, out: Sequence[Tensors], given: Tensors, opts: Any) -> Work:
         mine = {opts.rootRank: array_of(one(given))}
-        places = {} if self._team.rank != opts.rootRank else arrays(one_list(out))
+        places = {} if self._team.rank != opts.rootRank else arrays(one(out))
         if places:
-            alike(one(given), *one_list(out))
+            alike(one(given), *one(out))
         return Work([self._team.iexchange(mine, places)], list(out), None)
 
     def scatter(self, out: Tensors, given: Sequence[Tensors], opts: Any) -> Work:
-        parts = {} if self._team.rank != opts.rootRank else arrays(one_list(given))
+        parts = {} if self._team.rank != opts.rootRank else arrays(one(given))
         if parts:
-            alike(one(out), *one_list(given))
+            alike(one(out), *one(given))
         return Work([self._team.iexchange(parts, {opts.rootRank: array_of(one(out))})], list(out), None)
 
     def reduce_scatter(self, out: Tensors, given: Sequence[Tensors], opts: Any = None) -> Work:
-        parts = one_list(given)
+        parts = one(given)
         together = torch.cat([part.reshape(-1) for part in parts])
         return self._reduce_parts([one(out)], [together], [part.numel() for part in parts], opts)
 
@@ -175,12 +175,6 @@ class ProcessGroup(TorchProcessGroup):  # type: ignore[misc]
 
 def operator_of(opts: Any) -> Any:
     return torch.distributed.ReduceOp.SUM if opts is None else opts.reduceOp
-
-
-def one_list(lists: Sequence[Tensors]) -> Tensors:
-    if len(lists) != 1:
-        raise ArgumentError(f"{len(lists)} lists of tensors for a rank with one device. Call it once for each.")
-    return lists[0]
 
 
 def arrays(tensors: Tensors) -> dict[int, Any]:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy
 import torch
 
 from offpath.api.failures import ArgumentError
+
+Given = TypeVar("Given")
 
 # Moved as integers of their size: NumPy does not know the type, or the library does not add it up.
 _MOVED_AS = {torch.bfloat16: torch.int16, torch.bool: torch.uint8}
@@ -55,11 +57,11 @@ class _Viewed:
         }  # fmt: skip
 
 
-def one(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """torch gives a list with a tensor for each device of a rank, which has one here."""
-    if len(tensors) != 1:
-        raise ArgumentError(f"{len(tensors)} tensors for a rank with one device. Call it once for each.")
-    return tensors[0]
+def one(each: Sequence[Given]) -> Given:
+    """torch gives a list with a tensor, or a list of them, for each device of a rank, which has one here."""
+    if len(each) != 1:
+        raise ArgumentError(f"{len(each)} tensors, or lists, for a rank with one device. Call it once for each.")
+    return each[0]
 
 
 def alike(*tensors: torch.Tensor) -> None:
