@@ -3,15 +3,14 @@
 
 import json
 import sqlite3
-import sys
-from pathlib import Path
 
 import pytest
 from conftest import assert_one_line_error, offpath
 from offpath.base.paths import paths
 from offpath.launch import memory, policy_table
+from offpath.launch.job import Job, job_of
 
-JOB = memory.Job("a processor, 2 cores", "program", "mpirun -n 2")
+JOB = Job("a processor, 2 cores", "program", "mpirun -n 2")
 
 
 @pytest.fixture(autouse=True)
@@ -28,12 +27,7 @@ def learned(path="host", turns=1000, host_ns=10, dpu_ns=20, why="adapted"):
 
 
 def rank(**ranges):
-    return {
-        "learned": {
-            f"ialltoall:{sizes.replace('_', '-')}:nodes=2": entry
-            for sizes, entry in ranges.items()
-        }
-    }
+    return {"learned": {f"ialltoall:{sizes.replace('_', '-')}:nodes=2": entry for sizes, entry in ranges.items()}}
 
 
 def built():
@@ -64,9 +58,9 @@ def test_a_later_run_starts_from_it():
     memory.keep(JOB, [rank(**{"1M_2M": learned("dpu")})])  # found anew
     assert memory.rows(JOB) == "ialltoall:1M-2M:nodes=2:dpu,ialltoall:2M-4M:nodes=2:dpu"
     for other in (
-        memory.Job("another, 2 cores", JOB.program, JOB.launch),
-        memory.Job(JOB.machine, "other", JOB.launch),
-        memory.Job(JOB.machine, JOB.program, "mpirun -n 4"),
+        Job("another, 2 cores", JOB.program, JOB.launch),
+        Job(JOB.machine, "other", JOB.launch),
+        Job(JOB.machine, JOB.program, "mpirun -n 4"),
     ):
         assert memory.rows(other) is None
 
@@ -85,67 +79,24 @@ def test_what_was_learned_on_more_nodes_comes_later():
             }
         ],
     )
-    assert memory.rows(JOB) == (
-        "ialltoall:1M-2M:host,ialltoall:1M-2M:nodes=2:dpu,ialltoall:1M-2M:nodes=16:dpu"
-    )
+    assert memory.rows(JOB) == ("ialltoall:1M-2M:host,ialltoall:1M-2M:nodes=2:dpu,ialltoall:1M-2M:nodes=16:dpu")
 
 
 def test_more_than_the_ranks_take_is_left_out():
     built()
     memory.keep(
         JOB,
-        [
-            {
-                "learned": {
-                    f"ialltoall:1M-2M:nodes={nodes}": learned(turns=1000 + nodes)
-                    for nodes in range(1000, 2000)
-                }
-            }
-        ],
+        [{"learned": {f"ialltoall:1M-2M:nodes={nodes}": learned(turns=1000 + nodes) for nodes in range(1000, 2000)}}],
     )
     rows = memory.rows(JOB)
     assert 0.9 * memory.MOST_BYTES < len(rows) <= memory.MOST_BYTES
     assert "nodes=1999" in rows and "nodes=1000:" not in rows
 
 
-def test_a_job_is_known_by_its_program_and_ranks(tmp_path, monkeypatch):
-    for mpi in ("openmpi", "mpich"):
-        job = memory.job_of(
-            [f"mpirun.{mpi}", "-np", "2", sys.executable, "-u", "x.py", "2"]
-        )
-        assert job.launch == f"mpirun.{mpi} -n 2"
-        assert job.program == f"{Path(sys.executable).name} x.py"
-    here = memory.job_of(["./solver", "input"])
-    assert (here.launch, here.program) == ("", "solver")
-    # Another build elsewhere, and other hosts, are the same job; another cluster is not.
-    assert memory.job_of([str(tmp_path / "solver")]) == here
-    # What an option is given may be the name of a program, too.
-    for options in (
-        ["mpirun.mpich", "-genv", "PINNED", "true", "-n", "2"],
-        ["mpirun.openmpi", "--map-by", "sort", "-H", "test", "-np", "2"],
-        ["mpirun.openmpi", "--mca", "btl", "tee", "--oversubscribe", "-np", "2"],
-        ["srun", "-w", "test", "-n", "2"],
-    ):
-        job = memory.job_of([*options, "sh", "x"])
-        assert (job.program, job.launch) == ("sh x", f"{options[0]} -n 2")
-    hosts = [
-        memory.job_of(["srun", "-n4", "-w", host, "sh", "x"]).launch
-        for host in ("a", "b")
-    ]
-    assert hosts == ["srun -n 4", "srun -n 4"]
-    assert memory.job_of(["srun", "--ntasks=4", "sh", "x"]).launch == "srun -n 4"
-    monkeypatch.setenv("SLURM_NTASKS", "8")
-    assert memory.job_of(["srun", "sh", "x"]).launch == "srun -n 8"
-    monkeypatch.setenv("SLURM_CLUSTER_NAME", "east")
-    assert memory.job_of(["./solver"]).machine == f"{here.machine}, east"
-
-
 def test_it_is_believed_for_some_months():
     memory.keep(JOB, [rank(**{"1M_2M": learned(), "2M_4M": learned()})])
     with sqlite3.connect(memory.file()) as database:
-        database.execute(
-            "UPDATE practice SET seen = datetime('now', '-200 days') WHERE range LIKE '%:1M-2M:%'"
-        )
+        database.execute("UPDATE practice SET seen = datetime('now', '-200 days') WHERE range LIKE '%:1M-2M:%'")
     database.close()
     built()
     assert memory.rows(JOB) == "ialltoall:2M-4M:nodes=2:host"
@@ -182,7 +133,7 @@ def test_a_run_that_ended_while_it_made_the_database_is_no_harm(monkeypatch, cap
 
 def test_names_that_are_no_text_are_kept_as_text(tmp_path):
     built()
-    job = memory.job_of(["./solver\udcff"])
+    job = job_of(["./solver\udcff"])
     memory.keep(job, [rank(**{"1M_2M": learned()})])
     assert memory.rows(job) == "ialltoall:1M-2M:nodes=2:host"
     assert memory.forget("./solver\udcff") == 1
@@ -210,9 +161,9 @@ def test_practices_go_from_one_to_another_and_to_a_site(tmp_path, monkeypatch, c
     monkeypatch.setattr(memory, "SITE_FILE", sent)
     said["practices"][0] |= {"program": "*", "launch": "*"}
     sent.write_text(json.dumps(said))
-    stranger = memory.Job(JOB.machine, "another", "")
+    stranger = Job(JOB.machine, "another", "")
     assert memory.rows(stranger) == f"{changed}:dpu"
-    assert memory.rows(memory.Job("other processor", "another", "")) is None
+    assert memory.rows(Job("other processor", "another", "")) is None
     memory.keep(stranger, [{"learned": {changed: learned("host")}}])
     assert memory.rows(stranger) == f"{changed}:host"
     sent.write_text("{}")
@@ -243,9 +194,7 @@ def test_what_holds_no_practices_is_one_line(tmp_path, content):
     )
 
 
-@pytest.mark.parametrize(
-    "content", (b"no database at all, but long enough to be looked at" * 40, None)
-)
+@pytest.mark.parametrize("content", (b"no database at all, but long enough to be looked at" * 40, None))
 def test_a_damaged_or_foreign_database_is_one_line(content, capsys):
     file = memory.file()
     file.parent.mkdir()
@@ -286,12 +235,10 @@ def test_rows_that_the_ranks_would_refuse_are_left_out(capsys):
 def test_list_and_forget():
     assert json.loads(offpath("policy", "list", "--json").stdout) == []
     memory.keep(JOB, [rank(**{"1M_2M": learned(), "2M_4M": learned()})])
-    memory.keep(memory.Job(JOB.machine, "other", ""), [rank(**{"1M_2M": learned()})])
+    memory.keep(Job(JOB.machine, "other", ""), [rank(**{"1M_2M": learned()})])
     shown = json.loads(offpath("policy", "list", "--json").stdout)
     assert len(shown) == 3
-    assert {"program", "range", "path", "host_ns", "dpu_ns", "turns", "seen"} <= set(
-        shown[0]
-    )
+    assert {"program", "range", "path", "host_ns", "dpu_ns", "turns", "seen"} <= set(shown[0])
     assert "2 forgotten" in offpath("policy", "forget", "/opt/program").stderr
     assert len(memory.practices()) == 1
     assert "1 forgotten" in offpath("policy", "forget").stderr
@@ -305,7 +252,7 @@ def test_run_hands_it_to_the_ranks(tmp_path):
         "-c",
         "echo $OFFPATH_MPI_ADAPT/$OFFPATH_POLICY/$OFFPATH_MPI_MEMORY",
     ]
-    memory.keep(memory.job_of(command), [rank(**{"1M_2M": learned()})])
+    memory.keep(job_of(command), [rank(**{"1M_2M": learned()})])
     tuned = tmp_path / "tuned"
     tuned.write_text("ibcast:host\n")
     said = offpath(
@@ -320,9 +267,7 @@ def test_run_hands_it_to_the_ranks(tmp_path):
     ).stdout.strip()
     assert said == "on/iallreduce:host/ibcast:0-inf:host,ialltoall:1M-2M:nodes=2:host"
     assert offpath("run", "--quiet", "--", *command).stdout.strip() == "//"
-    said = offpath(
-        "run", "--quiet", "--", *command, env={"OFFPATH_POLICY": "auto,ibcast:host"}
-    ).stdout.strip()
+    said = offpath("run", "--quiet", "--", *command, env={"OFFPATH_POLICY": "auto,ibcast:host"}).stdout.strip()
     assert said == "on/ibcast:host/ialltoall:1M-2M:nodes=2:host"
 
 

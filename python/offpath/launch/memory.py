@@ -13,17 +13,16 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import cache_folder
-from offpath.launch import local, mpis, policy_table
+from offpath.launch import policy_table
+from offpath.launch.job import Job, text
 
 FORMAT = 2
 LEAST_TURNS = 32  # of a key, before it is believed
@@ -35,61 +34,12 @@ COLUMNS = ("machine", "program", "launch", "range", "path", "host_ns", "dpu_ns",
 NUMBERS = ("host_ns", "dpu_ns", "turns")
 MOST_BYTES = 12 << 10  # of rows: the ranks take 16 KiB, with those of the machine's file
 NODES = re.compile(r":nodes=(\d+)$")
-RANKS_OPTION = re.compile(r"(?:-n|-np|--np|--n|--ntasks)(?:=?(\d+))?")
-# Options of launchers whose values may be names of programs as well (node, true, test), with how many they take.
-VALUES = {"mca": 2, "gmca": 2, "genv": 2, "env": 2} | dict.fromkeys(
-    ("x", "map-by", "rank-by", "bind-to", "H", "host", "hosts", "w", "nodelist", "J", "job-name", "p", "partition", "A",
-     "account", "C", "constraint"), 1
-)  # fmt: skip
-INTERPRETER = re.compile(r"(?:python|perl|ruby|julia|R|Rscript|bash|sh)[\d.]*")
 
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True)
-class Job:
-    """What must be the same for a practice to be a good one again."""
-
-    machine: str
-    program: str
-    launch: str
-
-
 def file() -> Path:
     return cache_folder() / "policy.sqlite3"
-
-
-def job_of(command: Sequence[str]) -> Job:
-    """The job that `command` starts, as typed."""
-    first = 0
-    if mpis.launcher_kind(command[0]):
-        first = _first_program(command)
-    cluster = os.environ.get("SLURM_CLUSTER_NAME", "")
-    machine = ", ".join(filter(None, (local.processor(), f"{len(local.available_cores())} cores", cluster)))
-    return Job(_text(machine), _text(program_name(command[first:])), _text(_launch(command[:first])))
-
-
-def _text(word: str) -> str:
-    """What a database takes: names of files may be no text."""
-    return os.fsencode(word).decode(errors="replace")
-
-
-def program_name(command: Sequence[str]) -> str:
-    """Of an interpreter with what it runs."""
-    name = Path(command[0]).name
-    script = next((word for word in command[1:] if not word.startswith("-")), "")
-    return f"{name} {Path(script).name}" if INTERPRETER.fullmatch(name) and script else name
-
-
-def _launch(words: Sequence[str]) -> str:
-    """The launcher and its ranks: hosts and files may be others each time."""
-    if not words:
-        return ""
-    ranks = os.environ.get("SLURM_NTASKS", "") if Path(words[0]).name == "srun" else ""
-    for word, following in zip(words[1:], [*words[2:], ""]):
-        if option := RANKS_OPTION.fullmatch(word):
-            ranks = option[1] or following
-    return " ".join(filter(None, (Path(words[0]).name, ranks and f"-n {ranks}")))
 
 
 def rows(job: Job) -> str | None:
@@ -104,13 +54,13 @@ def rows(job: Job) -> str | None:
             known[each["range"]] = each
     if not known:
         return None
-    text = ",".join(sorted(_as_many_as_fit(known.values()), key=_place))
+    found = ",".join(sorted(_as_many_as_fit(known.values()), key=_place))
     try:
-        policy_table.parse([("memory", text)])
+        policy_table.parse([("memory", found)])
     except UserError as error:
         console.note(f"what earlier runs have learned is left out ({error}). Clear it with: offpath policy forget")
         return None
-    return text
+    return found
 
 
 def _as_many_as_fit(practices: Iterable[dict]) -> Iterator[str]:
@@ -244,7 +194,7 @@ def forget(program: str | None) -> int:
     with _opened() as database:
         if database is None:
             return 0
-        names = (_text(program), _text(Path(program).name))
+        names = (text(program), text(Path(program).name))
         return database.execute("DELETE FROM practice WHERE program IN (?, ?)", names).rowcount
 
 
@@ -296,16 +246,3 @@ def _make(database: sqlite3.Connection) -> None:
         "PRIMARY KEY (machine, program, launch, range))"
     )
     database.execute(f"PRAGMA user_version = {FORMAT}")
-
-
-def _first_program(command: Sequence[str]) -> int:
-    """Where what a launcher starts is named; 0: nothing looks like it."""
-    values = 0
-    for at, word in enumerate(command[1:], 1):
-        if values > 0:
-            values -= 1
-        elif word.startswith("-"):
-            values = VALUES.get(word.lstrip("-"), 0)
-        elif shutil.which(word) is not None and not word.isdigit():
-            return at
-    return 0

@@ -12,6 +12,7 @@ from offpath.base import commands, handover, processes
 from offpath.base.paths import paths
 from offpath.launch import checks, cluster_files, injection, memory, mpis, own_rank, policy_table
 from offpath.launch.injection import OffloadOptions
+from offpath.launch.job import Job, job_of
 from offpath.run import supervision
 from offpath.run.run_options import Offload, Service, Telling
 from offpath.telemetry import recording as records
@@ -96,7 +97,7 @@ class Rows:
     file: str | None
     adapt: str | None
     advice: str | None = None  # from earlier runs, and from the machine's file, which is advice then, too
-    job: memory.Job | None = None  # whose later runs learn from this one
+    job: Job | None = None  # whose later runs learn from this one
 
 
 def _rows(command: list[str], offload: Offload, first: bool) -> Rows:
@@ -106,7 +107,7 @@ def _rows(command: list[str], offload: Offload, first: bool) -> Rows:
     file = offload.policy_file or _policy_of_cluster(command)
     if not first or offload.off or adapt not in ("on", "freeze"):
         return Rows(policy, file, adapt)
-    job = memory.job_of(command)
+    job = job_of(command)
     advice = policy_table.advice(file or os.environ.get(policy_table.FILE_VARIABLE), memory.rows(job))
     return Rows(policy, policy_table.NO_FILE, adapt, advice, job)
 

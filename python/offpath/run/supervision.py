@@ -12,6 +12,7 @@ from offpath.base import console, files, handover, processes
 from offpath.base.processes import Completed
 from offpath.launch import injection, memory, mpis, own_rank, stats
 from offpath.launch.closing_line import closing_line
+from offpath.launch.job import Job
 from offpath.run.run_options import Telling
 from offpath.telemetry import batch_job
 from offpath.telemetry import recording as records
@@ -20,7 +21,7 @@ from offpath.telemetry.recording import Recording
 
 def run(
     command: list[str], variables: Mapping[str, str], off: bool, recording: Recording, telling: Telling,
-    job: memory.Job | None,
+    job: Job | None,
 ) -> int:  # fmt: skip
     """The exit status of `command`. `job`: whose later runs learn from this one."""
     chosen = dict(variables)
