@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "attach/nodes.hpp"
 
+#include "base/cores.hpp"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -44,6 +46,28 @@ bool is_crowded(std::span<const NodeRecord* const> processes) {
   return processes.size() > bound.count();
 }
 
+Placement place(std::span<const NodeRecord* const> processes, Sharing sharing) {
+  std::vector<CoreSet> masks;
+  CoreSet allowed;
+  for (const NodeRecord* each : processes) {
+    masks.push_back(each->bound);
+    allowed |= each->allowed;
+  }
+  return base::place_service(masks, allowed, sharing);
+}
+
+// Whether the processes leave these cores, as place_service() sees it.
+bool are_left(const std::string& list, std::span<const NodeRecord* const> processes) {
+  const auto named = base::cores_in(list);
+  const CoreSet left = place(processes, Sharing::forbidden).cores;
+  CoreSet used;
+  for (const NodeRecord* each : processes) used |= each->bound;
+  for (size_t core = 0; named && core < base::kMaxCores; ++core) {
+    if (CPU_ISSET(core, &*named) && used[core] && !left[core]) return false;
+  }
+  return named.has_value();
+}
+
 }  // namespace
 
 base::Result<ServiceCores> choose_cores(const Terms& terms, const Settings& settings,
@@ -51,25 +75,21 @@ base::Result<ServiceCores> choose_cores(const Terms& terms, const Settings& sett
                                         const char* processes) {
   const auto all = by_node(records, nodes);
   const bool crowded = is_crowded(all[nodes.of(rank)]);
-  ServiceCores own{settings.service_cores, false, crowded};
-  if (terms.cores_given != 0) return own;
+  if (terms.cores_given != 0) {
+    const bool spare = terms.share_cores == 0 && are_left(settings.service_cores, all[nodes.of(rank)]);
+    return ServiceCores{settings.service_cores, spare, crowded};
+  }
+  ServiceCores own{"", false, crowded};
   for (uint32_t node = 0; node < nodes.count(); ++node) {
-    std::vector<CoreSet> masks;
-    CoreSet allowed;
-    const char* host = "";
-    bool may_share = terms.share_cores != 0;
-    for (const NodeRecord* each : all[node]) {
-      masks.push_back(each->bound);
-      allowed |= each->allowed;
-      host = each->host.data();
-      may_share |= each->has_dpu;
-    }
-    const Placement placement = base::place_service(masks, allowed, may_share ? Sharing::allowed : Sharing::forbidden);
+    const auto& there = all[node];
+    const bool any_dpu = std::any_of(there.begin(), there.end(), [](const auto* each) { return each->has_dpu; });
+    const bool may_share = terms.share_cores != 0 || any_dpu;
+    const Placement placement = place(there, may_share ? Sharing::allowed : Sharing::forbidden);
     if (placement.cores.none()) {
       return base::Status::error(OFFPATH_ERR_NO_SERVICE,
                                  "no spare core on host %s for the service (its %s use them all). Leave one free, "
                                  "name cores with OFFPATH_SERVICE_CORES, or set OFFPATH_SERVICE_SHARE=1",
-                                 host, processes);
+                                 there.front()->host.data(), processes);
     }
     if (node == nodes.of(rank)) own = {base::core_list(placement.cores), !placement.shared, crowded};
   }

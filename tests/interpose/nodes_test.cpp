@@ -78,7 +78,27 @@ TEST(Nodes, CoresGivenByHandAreTakenAsTheyAre) {
   const auto cores = choose_cores(terms, settings, kTwoNodes, Nodes(kTwoNodes), 0, "ranks");
   ASSERT_TRUE(cores.ok());
   EXPECT_EQ(cores.value().list, "7");
-  EXPECT_FALSE(cores.value().spare);
+  EXPECT_TRUE(cores.value().spare);
+}
+
+// As the ranks wait, and what pays, depend on that.
+TEST(Nodes, CoresGivenByHandAreSpareWhereNobodyIsBoundToThem) {
+  std::vector<NodeRecord> unbound = {record(5, "b", 0, 4), record(5, "b", 0, 4)};
+  for (NodeRecord& each : unbound) each.bound = each.allowed;
+  const auto is_spare = [](const char* list, const std::vector<NodeRecord>& records, bool shares = false) {
+    Terms terms{};
+    Settings settings;
+    settings.service_cores = list;
+    settings.share_cores = shares;
+    terms.propose(settings);
+    return choose_cores(terms, settings, records, Nodes(records), 0, "ranks").value().spare;
+  };
+  EXPECT_TRUE(is_spare("2-3", kTwoNodes));
+  EXPECT_FALSE(is_spare("1-2", kTwoNodes));  // a rank's
+  EXPECT_FALSE(is_spare("2", kTwoNodes, true));
+  EXPECT_TRUE(is_spare("2,3", unbound));
+  EXPECT_FALSE(is_spare("1", unbound));
+  EXPECT_FALSE(is_spare("nonsense", kTwoNodes));
 }
 
 }  // namespace

@@ -153,6 +153,14 @@ def test_up_that_fails_leaves_nothing(lab_name, monkeypatch):
 
 
 @pytest.mark.alone  # another lab would remove it
+def test_lab_of_another_release_can_only_be_removed(lab_name):
+    with Lab(nodes=2, name=lab_name):
+        record = STATE_ROOT / lab_name / state.RECORD
+        record.write_text(json.dumps(json.loads(record.read_text()) | {"invented": 1}))
+        assert_one_line_error(offpath("lab", "run", "--name", lab_name, "--", "true"), "another Offpath release")
+    assert_nothing_left(lab_name)
+
+
 def test_lab_whose_owner_was_killed_goes_with_the_next(lab_name):
     script = f"""
 import os, signal

@@ -175,6 +175,13 @@ def test_a_device_that_is_down_and_mandatory_offload(build, some_key):  # noqa: 
     assert "far" in offpath_lines(result)[0]
 
 
+def test_a_local_device_that_cannot_be_started(build):  # noqa: F811
+    """libomptarget has counted it by then, and runs nothing on the host any more."""
+    result = run(build("parallel"), env=seen_by(local=1) | {"OFFPATH_SERVICE_PATH": "/nonexistent/offpathd"})
+    assert result.returncode in ABORTED
+    assert "/nonexistent/offpathd" in offpath_lines(result)[0], result.stderr
+
+
 def test_offload_disabled_runs_on_the_host_without_a_word(build):  # noqa: F811
     result = run(build("environments"), env=seen_by(local=1) | HOST | {"OMP_TARGET_OFFLOAD": "disabled"})
     assert result.returncode == 0 and result.stderr == "", (result.stdout, result.stderr)

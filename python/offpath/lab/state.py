@@ -88,13 +88,15 @@ def load(name: str) -> Plan:
         if inventory.exists(name):
             raise UserError(f"Lab {name} is incomplete (its `lab up` did not finish). Run: offpath lab down {name}")
         raise UserError(f"There is no lab named {name}. Run: offpath lab up --name {name}")
-    record.pop("owner", None)  # a lab of an older version has one here
-    record["node_cores"] = _tuples(record["node_cores"])
-    if machines := record.get("machines"):  # a lab of an older version has none
-        record["machines"] = Machines(**machines | {"dpu_cores": _tuples(machines["dpu_cores"])})
-    if loss := record.get("loss"):
-        record["loss"] = Loss(**loss)
-    return Plan(**record)
+    try:
+        record["node_cores"] = _tuples(record["node_cores"])
+        if machines := record["machines"]:
+            record["machines"] = Machines(**machines | {"dpu_cores": _tuples(machines["dpu_cores"])})
+        if loss := record["loss"]:
+            record["loss"] = Loss(**loss)
+        return Plan(**record)
+    except (LookupError, TypeError):
+        raise UserError(f"Lab {name} is of another Offpath release. Run: offpath lab down {name}") from None
 
 
 def _tuples(lists: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
