@@ -75,7 +75,7 @@ std::string Membership::attach(const Terms& terms, const Exchange& team, Directo
 }
 
 void Membership::rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const {
-  if (cores_.spare && !resting.insisted()) return resting.forbid();
+  if (cores_.spare && !cores_.crowded && !resting.insisted()) return resting.forbid();
   const bool yielded = yield_when_idle != nullptr && yield_when_idle(true);
   resting.begin({&sessions_, cores_.crowded, yielded});
 }

@@ -51,7 +51,8 @@ class Membership {
   bool has_gone_on() const { return sessions_.have_gone_on(); }
   // The service has cores of its own: short spinning disturbs nobody.
   bool spare_cores() const { return cores_.spare; }
-  // From now on waits inside the native library rest, if this node's processes share cores with the service, or the user wants it.
+  // From now on waits inside the native library rest, if this node's processes share cores with the service or each other, or the
+  // user wants it.
   // yield_when_idle: has the library say when it finds nothing, and returns whether it did before; null: it always does.
   void rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const;
   // Of a lost service: whether another one may take its place. Not of one that was silent, as the next one may be, too, and that

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A thread that waits inside the native library, which looks round by round and finds nothing, rests a little between two
-// rounds, and no longer once something of ours has ended: on cores that service and processes share, each round would keep
-// the service, and strangers, from the processor. Before the service has begun anything for the job on this node it waits as
-// without us. Where there is a core for each process, it rests only while the service has work for it, as a rest makes native
+// rounds, and no longer once something of ours has ended: on cores that processes share with each other or their service,
+// each round would keep these, and strangers, from the processor. Before the service has begun anything for the job on this
+// node it waits as without us. Where there is a core for each process, it rests only while the service has work for it, as a rest makes native
 // messages late. A user may want rests everywhere (OFFPATH_QUIET_WAITS).
 //
 // Threads: rest() by any; the others by who starts and stops the job. Nobody is in rest() when the session goes.

@@ -69,13 +69,15 @@ def arguments(s):
 
 
 def rests(s):
-    """On a core that ranks and service share who waits sleeps, in whatever it waits; also without the lab's library."""
-    core = str(min(os.sched_getaffinity(0)))
+    """On a core that ranks share, with their service or not, who waits sleeps, in whatever it waits; also without the
+    lab's library."""
+    cores = [str(core) for core in sorted(os.sched_getaffinity(0))]
     s.polite = False
-    run = s.run(["taskset", "-c", core, s.program("rests")], 3, s.library,
-                **{**FORCED, "OFFPATH_SERVICE_CORES": core})
-    lines = run.out.splitlines()
-    check(run.status == 0 and len(lines) == 8 and all(line.endswith(": slept") for line in lines), str(run))
+    for core, shared in ((cores[0], "1"), (cores[-1], "0")):
+        changes = {**FORCED, "OFFPATH_SERVICE_CORES": core, "OFFPATH_SERVICE_SHARE": shared}
+        run = s.run(["taskset", "-c", cores[0], s.program("rests")], 3, s.library, **changes)
+        lines = run.out.splitlines()
+        check(run.status == 0 and len(lines) == 8 and all(line.endswith(": slept") for line in lines), str(run))
 
 
 def quiet_waits(s):
