@@ -82,6 +82,7 @@ def test_scalapack(mpi, name, tmp_path):
     assert_same_numbers(mpi, 4, argv, lines_with("tests completed", "tests, with"), ["ibcast", "iallreduce"])
 
 
+@pytest.mark.nightly  # computes for more than a minute
 def test_hpcc(tmp_path):
     """HPC Challenge: Linpack, a transpose, a parallel FFT by MPI_Alltoall, updates in random places."""
 
