@@ -150,7 +150,12 @@ READINGS: list[tuple[str, str, Callable[[list[dict]], Found]]] = [
     ("onesided_computing_ratio", "onesided-shmem", each("computing_ratio")),
     ("bspmm_gain_ratio", "bspmm", each("gain")),
     ("bspmm_longer_ratio", "bspmm", each("over_limit")),
+    ("bspmm_gain_ratio", "bspmm-tasks", each("gain", way="communication")),
+    ("bspmm_both_gain_ratio", "bspmm-tasks", each("gain", way="both")),
+    ("bspmm_longer_ratio", "bspmm-tasks", each("over_longer", way=("communication", "both"))),
     ("halo3d_gain_ratio", "halo3d", each("gain")),
+    ("halo3d_gain_ratio", "halo3d-tiles", each("gain")),
+    ("halo3d_error_ratio", "halo3d-tiles", each("error")),
     *((goal, name, checked(goal)) for goal in OPENMP for name in ("openmp", "openmp-shared")),
     *((goal, "krylov", against("phi auto", ours, setting, "setting", under=theirs))
       for goal, setting in (("krylov_same_ranks_ratio", "same rank, its core alone"),
