@@ -59,13 +59,10 @@ Placement place(std::span<const NodeRecord* const> processes, Sharing sharing) {
 // Whether the processes leave these cores, as place_service() sees it.
 bool are_left(const std::string& list, std::span<const NodeRecord* const> processes) {
   const auto named = base::cores_in(list);
-  const CoreSet left = place(processes, Sharing::forbidden).cores;
-  CoreSet used;
-  for (const NodeRecord* each : processes) used |= each->bound;
-  for (size_t core = 0; named && core < base::kMaxCores; ++core) {
-    if (CPU_ISSET(core, &*named) && used[core] && !left[core]) return false;
-  }
-  return named.has_value();
+  CoreSet taken;
+  for (const NodeRecord* each : processes) taken |= each->bound;
+  taken &= ~place(processes, Sharing::forbidden).cores;
+  return named && (base::core_set(*named) & taken).none();
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ void Resting::end() {
 
 bool Resting::rest() {
   const State state = state_.load(std::memory_order_acquire);
-  if (state == State::off) return false;
+  if (state == State::off && !insisted_) return false;
   offpath_session_t* const session = state == State::on ? place_.sessions->awaited() : nullptr;
   if (session != nullptr && !needed()) return !place_.yields;
   const uint64_t ns = idleness.note_look();

@@ -2,8 +2,8 @@
 // A thread that waits inside the native library, which looks round by round and finds nothing, rests a little between two
 // rounds, and no longer once something of ours has ended: on cores that processes share with each other or their service,
 // each round would keep these, and strangers, from the processor. Before the service has begun anything for the job on this
-// node it waits as without us. Where there is a core for each process, it rests only while the service has work for it, as a rest makes native
-// messages late. A user may want rests everywhere (OFFPATH_QUIET_WAITS).
+// node it waits as without us. Where there is a core for each process, it rests only while the service has work for it, as a
+// rest makes native messages late. A user may want rests everywhere (OFFPATH_QUIET_WAITS).
 //
 // Threads: rest() by any; the others by who starts and stops the job. Nobody is in rest() when the session goes.
 #pragma once
@@ -24,17 +24,18 @@ class Resting {
     bool crowded;  // the node's processes outnumber its cores
     bool yields;   // the library would have yielded without us
   };
-  // The job has begun, on cores that it shares with its service. Before that waits rest as on a crowded node:
-  // nobody knows yet, and the beginning of a job is no matter of microseconds.
+  // The job has begun, and some of its waits should rest. Before that they rest as on a crowded node: nobody knows yet,
+  // and the beginning of a job is no matter of microseconds.
   void begin(const Place& place);
-  // The user wants all waits to rest, also native ones and where there are cores enough. Before begin() and forbid().
+  // The user wants all waits to rest, also native ones and where there are cores enough. Before begin() and forbid(),
+  // which then forbids nothing.
   void insist(bool (*yield_when_idle)(bool)) {
     insisted_ = true;
     if (yield_when_idle != nullptr) yield_when_idle(true);
   }
   bool insisted() const { return insisted_; }
   // The job needs no rests.
-  void forbid() { state_.store(insisted_ ? State::unknown : State::off, std::memory_order_release); }
+  void forbid() { state_.store(State::off, std::memory_order_release); }
   // The session goes. Waits for the end of the job rest as at its beginning, if waits have rested in between.
   void end();
   // Whoever waits, for whatever, should sleep.

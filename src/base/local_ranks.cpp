@@ -72,12 +72,8 @@ std::vector<CoreSet> masks_of_others(const Names& names, const Ancestry& own) {
 }  // namespace
 
 CoreSet affinity_of(pid_t process) {
-  CoreSet cores;
-  cpu_set_t set;
-  static_assert(sizeof(set) * 8 == kMaxCores);
-  if (sched_getaffinity(process, sizeof(set), &set) != 0) return cores;
-  for (size_t core = 0; core < kMaxCores; ++core) cores[core] = CPU_ISSET(core, &set);
-  return cores;
+  cpu_set_t cores;
+  return sched_getaffinity(process, sizeof(cores), &cores) == 0 ? core_set(cores) : CoreSet();
 }
 
 pid_t own_launcher() { return own_ancestry(own_names()).launcher; }

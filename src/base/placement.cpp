@@ -3,6 +3,13 @@
 
 namespace offpath::base {
 
+CoreSet core_set(const cpu_set_t& cores) {
+  static_assert(sizeof(cores) * 8 == kMaxCores);
+  CoreSet found;
+  for (size_t core = 0; core < kMaxCores; ++core) found[core] = CPU_ISSET(core, &cores);
+  return found;
+}
+
 CoreSet allowed_cores(const CoreSet& bound, const CoreSet& launcher, size_t machine_count, size_t granted_count) {
   const bool others = granted_count > 0 && granted_count < machine_count && launcher.count() >= machine_count;
   return others ? bound : bound | launcher;

@@ -2,6 +2,8 @@
 // Which cores of a node the service's workers get. Pure: the same masks give the same answer on every rank.
 #pragma once
 
+#include <sched.h>
+
 #include <bitset>
 #include <span>
 #include <string>
@@ -10,6 +12,9 @@ namespace offpath::base {
 
 inline constexpr size_t kMaxCores = 1024;
 using CoreSet = std::bitset<kMaxCores>;
+
+// As the kernel has them.
+CoreSet core_set(const cpu_set_t& cores);
 
 // The cores that the job may use on a node, as one of its processes sees it, bound to `bound`: also those of the daemon
 // that started it, `launcher`. Unless that may use the whole machine's, which are `machine_count`, and the scheduler has

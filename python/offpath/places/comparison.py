@@ -96,14 +96,14 @@ def check(loopback: bool) -> None:
 
 
 @contextlib.contextmanager
-def place(nodes: int, ppn: int, rate: str, loopback: bool) -> Iterator[Place]:
+def place(nodes: int, ppn: int, rate: str, loopback: bool, latency: str = "0") -> Iterator[Place]:
     """A lab that is gone afterwards, which needs root; loopback when asked for, and then that is said."""
     check(loopback)
     if loopback:
         console.note("running on plain loopback, not in a lab: no link whose time could be hidden.")
         yield LoopbackPlace(nodes * ppn)
         return
-    with Lab(nodes=nodes, rate=rate) as lab:
+    with Lab(nodes=nodes, rate=rate, latency=latency) as lab:
         yield LabPlace(lab, ppn)
 
 

@@ -25,6 +25,15 @@ struct FileTest : ::testing::Test {
   FileThreads threads{2};
   std::unique_ptr<Port> port = make_file(file, &threads, error);
 
+  // Another descriptor of what is then `file`, as another program has one.
+  base::Fd open_twice() {
+    char path[] = "/tmp/offpath-file-test-XXXXXX";
+    file = std::make_shared<OpenFile>(base::Fd(mkstemp(path)));
+    base::Fd other(open(path, O_RDWR | O_CLOEXEC));
+    unlink(path);
+    return other;
+  }
+
   // How the access ends that is made with a ticket.
   template <typename Access>
   base::Status end_of(Access access) {
@@ -67,10 +76,7 @@ TEST_F(FileTest, RangesInOrder) {
 }
 
 TEST_F(FileTest, AWriteWaitsForLocksOfOthers) {
-  char path[] = "/tmp/offpath-file-test-XXXXXX";
-  file = std::make_shared<OpenFile>(base::Fd(mkstemp(path)));
-  const base::Fd other(open(path, O_RDWR | O_CLOEXEC));
-  unlink(path);
+  const base::Fd other = open_twice();
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_start = 10;
@@ -94,10 +100,7 @@ TEST_F(FileTest, AWriteWaitsForLocksOfOthers) {
 
 // A long write has many pieces, and none but the first waits.
 TEST_F(FileTest, WhoKeepsALockIsWaitedForOnce) {
-  char path[] = "/tmp/offpath-file-test-XXXXXX";
-  file = std::make_shared<OpenFile>(base::Fd(mkstemp(path)));
-  const base::Fd other(open(path, O_RDWR | O_CLOEXEC));
-  unlink(path);
+  const base::Fd other = open_twice();
   struct flock lock {};
   lock.l_type = F_WRLCK;
   ASSERT_EQ(fcntl(other.get(), F_OFD_SETLK, &lock), 0);

@@ -14,6 +14,7 @@ from offpath.base import commands
 from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers
 from offpath.bench.kit import Benchmark, Case, Site, Table, options, rows, turns
+from offpath.bench.suite.onesided import COMPONENTS
 from offpath.lab.plan import parse_rate
 from offpath.places import asked, comparison
 from offpath.places.comparison import Place
@@ -27,8 +28,6 @@ WAYS = {
     "products": (False, "tasks"),
     "both": (True, "tasks"),
 }
-# Open MPI 4.1's other component gives wrong results without RDMA.
-NATIVE = {"OMPI_MCA_osc": "sm,pt2pt"}
 MEASURED = ("t_total_s", "t_compute_s", "t_communication_s", "rank_cpu_s", "verified")
 
 
@@ -114,7 +113,7 @@ def _launch(
     offloads, products = WAYS[way]
     argv = [str(paths().app("bspmm_tasks", mpi)), "--tile", str(tile), "--tiles", str(tiles), "--variant", variant]
     argv += ["--products", products, "--repeats", str(repeats), "--check"]
-    env = NATIVE | {"OFFPATH_SERVICE_SHARE": "1"} | ({"OFFPATH_POLICY": policy} if offloads else {})
+    env = COMPONENTS | {"OFFPATH_SERVICE_SHARE": "1"} | ({"OFFPATH_POLICY": policy} if offloads else {})
     output, _ = comparison.run_for_json(where, mpi, argv, offloads, env)
     return {name: output[name] for name in MEASURED}
 

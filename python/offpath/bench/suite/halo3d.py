@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
 import statistics
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Optional
@@ -20,11 +18,10 @@ from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers
 from offpath.bench.kit import FAILED, Benchmark, Case, Site, Table, options, turns
 from offpath.bench.suite.pt2pt import DEFAULT_POLICY
-from offpath.lab import Lab
 from offpath.lab.plan import parse_latency
 from offpath.launch.mpis import OPENMPI
 from offpath.places import asked, comparison
-from offpath.places.comparison import LabPlace
+from offpath.places.comparison import Place
 from offpath.plan import calibrate, predict, profile_command
 from offpath.plan import machine as machines
 from offpath.trace import profile
@@ -78,11 +75,10 @@ def halo3d_command(
     options.check_files(json_file)
     built(paths().preload_library)
     kind, depths = options.one_mpi(mpi, OPENMPI), parse_numbers(tiles, "--tiles")
-    place = functools.partial(_place, nodes, ppn, rate, latency)
     if machine_file:
         machine = machines.load(machine_file)
     else:
-        with _place(nodes, 1, rate, latency) as where:
+        with comparison.place(nodes, 1, rate, False, latency) as where:
             machine = calibrate.calibrate(where, kind, calibrate.REPEATS)
     size = ["--points", str(points), "--variables", str(variables), "--sweeps", str(sweeps)]
     program = [str(paths().app("halo3d", kind)), *size]
@@ -95,7 +91,7 @@ def halo3d_command(
         for argv in [[*program, "--tiles", str(depth)]]
     ]
     meta = comparison.base_meta([kind]) | {"latency": latency, "sweeps": sweeps} | comparison.policy_meta(policy)
-    meta |= turns.measure([Site(pairs, place)], runs)
+    meta |= turns.measure([Site(pairs, lambda: comparison.place(nodes, ppn, rate, False, latency))], runs)
     about = {"mpi": kind, "points": points, "variables": variables}
     made = [(depth, *pair) for depth, pair in zip(depths, pairs) if all(case.launches for case in pair)]
     rows = [{**about, "tiles": depth, **_row(host, ours, machine, policy, sweeps)} for depth, host, ours in made]
@@ -115,11 +111,11 @@ class Sweeps:
     recorded: profile.Profile | None = None
 
 
-def _run(mpi: str, argv: list[str], policy: str, where: LabPlace) -> Sweeps:
+def _run(mpi: str, argv: list[str], policy: str, where: Place) -> Sweeps:
     return _launch(mpi, argv, where, True, {"OFFPATH_POLICY": policy})
 
 
-def _record(mpi: str, argv: list[str], policy: str, where: LabPlace) -> Sweeps:
+def _record(mpi: str, argv: list[str], policy: str, where: Place) -> Sweeps:
     with handover.folder() as folder:
         prefix, merged = folder / "rank", folder / "profile.jsonl"
         found = _launch(mpi, argv, where, False, profile_command.variables(prefix))
@@ -127,7 +123,7 @@ def _record(mpi: str, argv: list[str], policy: str, where: LabPlace) -> Sweeps:
         return Sweeps(found.sweep_ms, found.waited_ms, found.bits, profile.load(merged))
 
 
-def _launch(mpi: str, argv: list[str], where: LabPlace, offload: bool, env: dict[str, str]) -> Sweeps:
+def _launch(mpi: str, argv: list[str], where: Place, offload: bool, env: dict[str, str]) -> Sweeps:
     result = where.run(mpi, argv, offload, env)
     said = dict(re.findall(r"^(\w+):? (\S+)$", result.stdout or "", re.MULTILINE))
     if result.returncode != 0 or said.get("verified") != "yes":
@@ -147,9 +143,3 @@ def _row(host: Case, ours: Case, machine: dict, policy: str, sweeps: int) -> dic
         row[f"{name}_waited_ms"] = statistics.median(each.waited_ms for each in case.launches)
     row |= {"predicted_ms": predicted_ms, "error": predicted_ms / row["offpath_ms"] - 1}
     return row | {"gain": row["host_ms"] / row["offpath_ms"], "runs": min(len(host.launches), len(ours.launches))}
-
-
-@contextlib.contextmanager
-def _place(nodes: int, ppn: int, rate: str, latency: str) -> Iterator[LabPlace]:
-    with Lab(nodes=nodes, rate=rate, latency=latency) as lab:
-        yield LabPlace(lab, ppn)

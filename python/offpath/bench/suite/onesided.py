@@ -39,7 +39,8 @@ PROGRAM = Program(
 SHMEM_PROGRAM = replace(PROGRAM, name="onesided_shmem", launcher=mpis.OPENSHMEM)
 # On both sides: without RDMA, Open MPI 4.1's other component aborts and gives wrong results; and its OpenSHMEM dies in
 # shmem_finalize where it has patched the program's memory functions.
-NATIVE = {"OMPI_MCA_osc": "sm,pt2pt", "OMPI_MCA_memory": "^patcher"}
+COMPONENTS = {"OMPI_MCA_osc": "sm,pt2pt"}
+NATIVE = COMPONENTS | {"OMPI_MCA_memory": "^patcher"}
 
 PEERS = (measuring.ALONE.name, *(peer.name for peer in compared.THREADS), "offpath")
 USUAL = "host,async,thread"
