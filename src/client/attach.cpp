@@ -5,6 +5,7 @@
 #include "base/process.hpp"
 #include "base/random.hpp"
 #include "base/result.hpp"
+#include "base/standard_descriptors.hpp"
 #include "client/launcher.hpp"
 #include "client/session.hpp"
 #include "client/share.hpp"
@@ -173,6 +174,7 @@ extern "C" offpath_status_t offpath_session_attach(const offpath_attach_params_t
   }
   *out = nullptr;
   const Deadline deadline;
+  const offpath::base::StandardDescriptors standard;
   auto session = open_session(*params, memory_to_share(params->node_sessions_count), deadline);
   // More than the limits of this process (file size, address space) or of the service allow.
   if (session.status().code() == OFFPATH_ERR_NO_MEMORY) session = open_session(*params, 0, deadline);

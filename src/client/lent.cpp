@@ -75,7 +75,7 @@ void* Lent::lend(offpath_session& session, uint64_t bytes, uint64_t alignment) {
 bool Lent::prepare(offpath_session& session, uint64_t bytes, uint64_t alignment, Block& block) {
   std::lock_guard lock(session.mutex);
   if (session.lent_file == nullptr) {
-    base::Fd file(fcntl(session.segment.fd(), F_DUPFD_CLOEXEC, 0));
+    base::Fd file(fcntl(session.segment.fd(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
     if (!file.valid()) return false;
     session.lent_file = std::make_shared<base::Fd>(std::move(file));
   }

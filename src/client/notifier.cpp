@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -133,7 +134,7 @@ extern "C" offpath_status_t offpath_op_fd(offpath_op_t* op, int* descriptor) {
   offpath::base::ErrnoGuard guard;
   offpath::base::Fd theirs(eventfd(0, EFD_CLOEXEC));
   // One of our own: theirs may be closed, and its number be another file's, before the operation ends.
-  offpath::base::Fd ours(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 0));
+  offpath::base::Fd ours(fcntl(theirs.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (!ours.valid()) return OFFPATH_ERR_NO_MEMORY;
   const auto ended = [](void* context, offpath_status_t) {
     const offpath::base::Fd fd(static_cast<int>(reinterpret_cast<intptr_t>(context)));

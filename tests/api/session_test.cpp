@@ -57,6 +57,21 @@ TEST(Session, AttachStartsTheServiceAndDetachEndsIt) {
   });
 }
 
+// Nor does it get what the program writes to them all the same.
+TEST(Session, StandardDescriptorsThatAreClosedStayClosed) {
+  Job(1).run([](Process& p) {
+    for (int fd = 0; fd <= STDERR_FILENO; ++fd) close(fd);
+    offpath_session_t* sessions[] = {p.attach(), p.attach()};
+    void* lent = nullptr;
+    REQUIRE_STATUS(offpath_memory_lend(sessions[0], 4096, 0, &lent), OFFPATH_OK);
+    for (int fd = 0; fd <= STDERR_FILENO; ++fd) REQUIRE(write(fd, "text", 4) < 0 && errno == EBADF);
+    for (offpath_session_t* session : sessions) {
+      REQUIRE(offpath_session_alive(session) == 1);
+      offpath_session_detach(session);
+    }
+  });
+}
+
 TEST(Session, AddressIsTheSameEveryTimeAndBounded) {
   Job(1).run([](Process& p) {
     offpath_session_t* session = p.attach();
