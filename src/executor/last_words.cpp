@@ -3,6 +3,7 @@
 
 #include "executor/instruction.hpp"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -50,6 +51,7 @@ void leave_last_words(void (*crashed)(int, uint64_t, uint64_t), void (*exits)(in
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigaction(number, &action, nullptr);
   on_exit(on_exit_called, nullptr);
+  pthread_atfork(nullptr, nullptr, [] { said.test_and_set(); });  // what becomes of a child is no end of ours
 }
 
 void leave_words_to_host(Endpoint& endpoint, const Images& images) {

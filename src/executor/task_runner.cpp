@@ -155,6 +155,7 @@ void TaskRunner::run(uint32_t index) {
   int32_t code = 0;
   uint64_t run_ns = 0;
   const Status status = call(entry, code, run_ns);
+  if (getpid() != process_) _exit(0);  // a child that the function has forked: the entry is its parent's
   entry.status = status.code();
   entry.code = code;
   entry.run_ns = run_ns;

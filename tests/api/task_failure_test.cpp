@@ -50,6 +50,22 @@ TEST(TaskFailure, EndsOneTaskAndNoOther) {
   });
 }
 
+// A child is no executor, whether it returns from the task or ends: it takes nothing, and says nothing.
+TEST(TaskFailure, ForksAChild) {
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    Misbehaving tasks(p);
+    const uint32_t executor = tasks.check_end(tasks.submit('-'), OFFPATH_OK, "").executor;
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(tasks.check_end(tasks.submit('f'), OFFPATH_OK, "").executor == executor);
+      REQUIRE(tasks.check_end(tasks.submit('-'), OFFPATH_OK, "").executor == executor);
+    }
+    REQUIRE(tasks.check_end(tasks.submit('x'), OFFPATH_OK, "").executor == executor);
+    tasks.check_end(tasks.submit('k'), OFFPATH_ERR_TASK, "Killed");
+    offpath_session_detach(tasks.session);
+  });
+}
+
 // It returns another number than 0 because it was told to stop; its executor goes on.
 TEST(TaskFailure, ToldToStop) {
   Job(1).run([](Process& p) {

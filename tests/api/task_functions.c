@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -93,6 +94,14 @@ static int misbehave(const offpath_task_t* task) {
     case 'k':
       raise(SIGKILL);
       break;
+    case 'f':  // in the child first
+      if (fork() == 0) return 9;
+      wait(NULL);
+      return 0;
+    case 'x':  // the child alone
+      if (fork() == 0) exit(7);
+      wait(NULL);
+      return 0;
     case 'r':
       snprintf(task->message, task->message_bytes, "nobody is at home");
       return 5;
