@@ -2,6 +2,8 @@
 """`offpath run --metrics PORT`: addresses, Prometheus' text format, and real jobs that are scraped."""
 
 import contextlib
+import errno
+import os
 import re
 import socket
 import threading
@@ -11,6 +13,7 @@ import urllib.request
 import pytest
 from conftest import LIMIT_S, assert_one_line_error, eventually, offpath
 from offpath.base.errors import UserError
+from offpath.base.files import new_secret
 from offpath.telemetry import batch_job, jobs, metrics_server, metrics_token, prometheus
 from offpath.telemetry.batch_job import BatchJob
 from prometheus_client import generate_latest, parser
@@ -63,6 +66,34 @@ def test_the_token_is_the_users_own_and_stays(served):
     metrics_token.file().chmod(0o644)
     with pytest.raises(UserError, match="others could read"):
         metrics_token.read_or_make()
+
+
+def test_a_secret_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
+    """Two runs make it at a time, and a disk gets full."""
+    path = tmp_path / "key"
+
+    def draw(count):
+        seen.append(path.exists())
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    seen = []
+    monkeypatch.setattr(os, "urandom", draw)
+    with pytest.raises(OSError, match="No space"):
+        new_secret(path)
+    assert seen == [False] and list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    new_secret(path)
+    assert len(path.read_text()) == 65 and path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        new_secret(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_token_is_made_where_a_run_was_killed_making_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    metrics_token.file().parent.mkdir()
+    metrics_token.file().with_name(f".metrics.token.{os.getpid()}").touch()
+    assert len(metrics_token.read_or_make()) == 64
 
 
 def test_who_sends_no_token_keeps_nobody_out(served):

@@ -61,10 +61,13 @@ def new_file(path: Path) -> IO[bytes]:
 
 
 def new_secret(path: Path) -> None:
-    """A random one that only its owner can read. Raises FileExistsError."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
+    """A random one that only its owner can read. It is there whole, or not at all. Raises FileExistsError."""
+    if path.exists():  # perhaps where nothing can be written any more
+        raise FileExistsError(path)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.") as file:
         file.write(os.urandom(32).hex() + "\n")
+        file.flush()
+        os.link(file.name, path)
 
 
 def writable_file(path: Path | None, option: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-import os
 from pathlib import Path
 
 from offpath.base.errors import UserError
@@ -22,14 +21,8 @@ def read_or_make() -> str:
     path = file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        with contextlib.suppress(FileExistsError):  # another run makes it, too
-            if not path.exists():
-                new_secret(fresh)
-                try:
-                    os.link(fresh, path)
-                finally:
-                    fresh.unlink()
+        with contextlib.suppress(FileExistsError):
+            new_secret(path)
         token = path.read_text().strip()
     except OSError as error:
         raise UserError(
