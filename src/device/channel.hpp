@@ -49,7 +49,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   virtual void leave_to_parent() = 0;
   // Bytes into the heap, before any command posted later. `from` is free again at return.
   virtual base::Status write(uint64_t address, const void* from, uint64_t bytes) = 0;
-  // Starts reading heap bytes after the launch with the id `after` (0: none) has ended...
+  // Starts reading heap bytes after the launch with the id `after` (0: none) has ended, or fails and is over...
   virtual base::Status post_read(PendingRead& read, uint64_t after) = 0;
   // ... and ends it; that launch has been waited for.
   virtual base::Status finish_read(PendingRead& read) = 0;

@@ -63,11 +63,14 @@ class StreamChannel : public Channel {
     command.after = after;
     {
       const std::lock_guard lock(mutex_);
-      if (lost_) return gone();
+      if (lost_) {
+        read.pending.done = kLost;
+        return gone();
+      }
       command.id = read.pending.id = next_read_++;
       reads_.emplace(command.id, &read);
     }
-    return send(command);
+    return send_awaited(command);
   }
 
   Status finish_read(PendingRead& read) override { return sleep_until_done(read.pending); }
@@ -79,7 +82,7 @@ class StreamChannel : public Channel {
       pending.id = command.id;
       commands_.emplace(command.id, &pending);
     }
-    return send(command);
+    return send_awaited(command);
   }
 
   Status wait(Pending& pending) override { return sleep_until_done(pending); }
@@ -125,6 +128,12 @@ class StreamChannel : public Channel {
     if (lost_) return gone();
     const Status status = send_command(connection_.line, command, more);
     if (!status.ok()) shutdown(connection_.socket.get(), SHUT_RDWR);
+    return {};
+  }
+
+  // What is posted stays in place until it has ended, also where it was not sent: end() ends it.
+  Status send_awaited(const Command& command) {
+    [[maybe_unused]] const Status sent = send(command);
     return {};
   }
 

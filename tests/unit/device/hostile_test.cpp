@@ -87,6 +87,19 @@ TEST(HostileExecutor, FramesThatMakeNoSenseEndTheChannel) {
   }
 }
 
+// Whoever has seen the device alive waits for what it has posted since.
+TEST(HostileExecutor, AReadPostedAfterTheEndIsOver) {
+  Pair pair;
+  const auto channel = open_stream_channel(std::move(pair.host), plausible(), {});
+  ASSERT_TRUE(channel.ok());
+  pair.executor.reset();
+  while (!channel.value()->lost()) std::this_thread::yield();
+  PendingRead read;
+  EXPECT_EQ(channel.value()->post_read(read, 0).code(), OFFPATH_ERR_SERVICE_LOST);
+  EXPECT_EQ(channel.value()->finish_read(read).code(), OFFPATH_ERR_SERVICE_LOST);
+  channel.value()->close();
+}
+
 class HostileHost : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Channel, HostileHost, testing::Values("segment", "stream"),
                          [](const auto& channel) { return std::string(channel.param); });
