@@ -94,8 +94,9 @@ void Endpoint::lose_device() {
   has_device_ = false;
   base::log_write(base::LogLevel::warn,
                   "the RDMA device has failed or was removed, so TCP carries what begins from now on");
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, device_.context()->async_fd, nullptr);
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, device_.end_fd(), nullptr);
+  // Those of a removed device are an error for ever.
+  for (const int fd : {channel_->fd, device_.context()->async_fd, device_.end_fd()})
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   for (fabric::Peer number = 0; number < peers_.size(); ++number) {
     if (peers_[number] == nullptr || peers_[number]->lost) continue;
     if (peers_[number]->meeting == Meeting::open) broken_.push_back(number);

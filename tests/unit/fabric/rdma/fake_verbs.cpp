@@ -60,6 +60,7 @@ struct Connection : ibv_qp {
 std::map<uint32_t, Connection*> connections;
 std::map<uint32_t, Region*> regions;
 std::vector<Context*> contexts;
+std::vector<Channel*> channels;
 uint32_t last_number = 0;
 
 void pipe_of(base::Fd& hear, base::Fd& tell) {
@@ -196,7 +197,9 @@ void FakeCards::remove() {
   for (Context* const each : contexts) {
     each->removed = true;
     EXPECT_EQ(write(each->tell.get(), "", 1), 1);
+    each->tell = {};
   }
+  for (Channel* const each : channels) each->tell = {};  // for ever an error to who waits, as in the kernel
 }
 
 void start_anew() {
@@ -328,10 +331,12 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   channel->context = context;
   pipe_of(channel->hear, channel->tell);
   channel->fd = channel->hear.get();
+  channels.push_back(channel);
   return channel;
 }
 
 int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  std::erase(channels, channel);
   delete static_cast<Channel*>(channel);
   return 0;
 }

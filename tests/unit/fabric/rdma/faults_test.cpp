@@ -286,7 +286,8 @@ TEST_F(RdmaFaults, ADeviceThatIsGoneLosesItsPeersAndNothingHangs) {
   EXPECT_FALSE(a.heard->sent[101]);
   EXPECT_EQ(logged("has failed or was removed"), 2U);
   settle();
-  EXPECT_TRUE(b.fabric->arm()) << "it sleeps again";
+  EXPECT_TRUE(b.fabric->arm());
+  EXPECT_EQ(poll(&wait, 1, 0), 0) << "it sleeps again";
 }
 
 // Its end comes to one descriptor, and the first who looks takes it from there.
