@@ -10,11 +10,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conformance_support import MPIS, Place, assert_conforms, program
-from conftest import LIMIT_S, ROOT, assert_one_line_error, eventually, offpath, requires_root
+from conformance_support import EVERYTHING, MPIS, NATIVE, Place, assert_conforms, assert_same_lines, native, program
+from conftest import LIMIT_S, PROGRAM_SEED, ROOT, assert_one_line_error, eventually, offpath, requires_root
+from loss_support import meanwhile
 from offpath.base.errors import UserError
 from offpath.lab import Lab, inventory
 from offpath.lab.plan import STATE_ROOT
+from offpath.launch import mpis
 
 pytestmark = [
     requires_root,
@@ -78,6 +80,52 @@ def test_an_mpi_program_between_machines(mpi, every, machines):
     for node, earlier in zip(machines.plan.nodes, before):
         assert packets(machines, node) - earlier > 100
         assert at(machines, node, "pgrep", "-x", "offpathd").returncode != 0
+
+
+# Of the MPI itself, beside services that use RDMA each time. A lab's Open MPI speaks TCP.
+OF_MPI = {
+    "openmpi": (mpis.OPENMPI, {}),
+    "mpich": (mpis.MPICH, {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}),
+    "mpich_card": (mpis.MPICH, {"UCX_TLS": "rc,self", "UCX_NET_DEVICES": "rxe0:1"}),
+}
+
+
+@pytest.mark.parametrize("of_mpi", OF_MPI)
+def test_random_programs_between_machines(of_mpi, machines):
+    mpi, env = OF_MPI[of_mpi]
+    print(f"OFFPATH_TEST_SEED={PROGRAM_SEED}")
+    before = packets(machines, "node1")
+    argv = [program("conformance", mpi), "--random", "--steps", "200", "--seed", str(PROGRAM_SEED)]
+    assert_conforms(Place(2, machines), mpi, argv, env, frozenset())
+    assert packets(machines, "node1") - before > 100
+
+
+@pytest.mark.parametrize("of_mpi", OF_MPI)
+def test_windows_between_machines(of_mpi, machines):
+    """Open MPI's lines are compared with MPICH's, too: natively it has some of them wrong."""
+    mpi, env = OF_MPI[of_mpi]
+    print(f"OFFPATH_TEST_SEED={PROGRAM_SEED}")
+    words = ("--seed", str(PROGRAM_SEED), "--episodes", "20")
+    expected = native(mpis.MPICH, 2, (program("conformance_rma", mpis.MPICH), *words))
+    before = packets(machines, "node1")
+    argv = [program("conformance_rma", mpi), *words]
+    result = Place(2, machines).run(mpi, argv, NATIVE | EVERYTHING | env)
+    assert_same_lines(expected, result.stdout, f"{of_mpi}, {' '.join(words)}", result.stderr)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert packets(machines, "node1") - before > 100
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_a_service_in_a_machine_is_killed(mpi, machines):
+    """Cards were reading, or had read: the program gets right data, or an error, and nobody hangs."""
+    with tempfile.TemporaryDirectory(dir=machines.plan.state_dir) as folder:
+        before = packets(machines, "node1")
+        with meanwhile(Path(folder), lambda: at(machines, "node1", "pkill", "-KILL", "-x", "offpathd")) as variables:
+            argv = [str(ROOT / "build" / "release" / "tests" / "interpose" / mpi / "lost"), "busy"]
+            result = machines.mpirun(mpi, 1, argv, offload=True, env=EVERYTHING | variables, timeout=LIMIT_S)
+    assert result.returncode == 0 and "after the loss: ok" in result.stdout, result.stdout + result.stderr
+    assert "the service on host node1 was lost" in result.stderr
+    assert packets(machines, "node1") - before > 100
 
 
 def packets(lab: Lab, node: str) -> int:
