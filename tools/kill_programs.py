@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kills services of LAMMPS and CP2K at random moments, and compares what they compute with the MPI alone.
+"""Kills services of programs of measured_programs at random moments, and compares what they compute with the MPI alone.
 
     .venv/bin/python tools/kill_programs.py --kills 10 --json build/killed-programs.json
 
 As `offpath bench faults` does with our own programs. Everything is offloaded, blocking calls and short messages, too.
-Packages: lammps and cp2k (tools/setup nightly).
+Packages: tools/setup nightly.
 """
 
 from __future__ import annotations
 
 import random
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -21,8 +20,9 @@ from typing import Annotated
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
-import measure_programs as programs  # noqa: E402
+import foreign_programs as programs  # noqa: E402
 import typer  # noqa: E402
+from measure_programs import ALL  # noqa: E402
 from offpath.base import console, handover  # noqa: E402
 from offpath.base.errors import UserError  # noqa: E402
 from offpath.bench.fault_kills import NOBODY_GIVES_UP, STATS_FILE, Watch, end_run  # noqa: E402
@@ -33,14 +33,13 @@ from offpath.launch.mpis import OPENMPI  # noqa: E402
 from offpath.places import comparison  # noqa: E402
 
 ATTEMPTS = 20  # of a kill; each comes too late for a program that has ended
-EVERYTHING = programs.ALL | {"OFFPATH_POLICY": "*:dpu,send:4K-inf:dpu,window:dpu"}
-STEPS = {"lammps": 300, "cp2k": 3}
+USUALLY = "lammps", "cp2k"
 
 BENCHMARK = Benchmark([
     Table("Programs that others wrote, of which a service was killed", [
         ("program", "{program}"), ("nodes", "{nodes}"), ("ranks", "{ranks}"), ("kills", "{kills_count}"),
         *((verdict, f"{{{verdict}_count}}") for verdict in VERDICTS),
-    ], note="right: the energies of the MPI alone."),
+    ], note="right: the results of the MPI alone."),
 ])  # fmt: skip
 
 
@@ -49,12 +48,12 @@ class Killed:
 
     def __init__(self, name: str, lab: Lab, ppn: int):
         self.program, self.lab, self.ppn = programs.PROGRAMS[name], lab, ppn
-        self.argv = [self.program.executable, *self.program.options, str(programs.FOLDER / f"{name}.in")]
+        self.program.prepared(OPENMPI)
         self.expected, _, said = self._run(False, None)
-        if self.expected is None:
+        if not self.expected:
             raise UserError(f"{name} fails with the MPI alone: {said}", 1)
         found, watch, said = self._run(True, None)
-        if found is None or not programs.same(found, self.expected) or watch.life_s is None:
+        if not self._right(found) or watch.life_s is None:
             raise UserError(f"{name} is not right without a kill: {said}", 1)
         self.life_s = watch.life_s
 
@@ -66,43 +65,45 @@ class Killed:
             except subprocess.TimeoutExpired:
                 return "stood"
             if watch.killed:
-                return self.verdict(found, self.expected, said)
+                return self.verdict(found, self._right(found), said)
         raise UserError(f"{ATTEMPTS} kills came too late. Is the machine busy?", 1)
 
     @staticmethod
-    def verdict(found: list | None, expected: list, said: str) -> str:
-        if found is None:
+    def verdict(found: list, right: bool, said: str) -> str:
+        if not found:
             return "error" if "Offpath" in said else "wrong"
-        return "right" if programs.same(found, expected) else "wrong"
+        return "right" if right else "wrong"
 
-    def _run(self, offload: bool, kill: tuple[float, float] | None) -> tuple[list | None, Watch, str]:
-        """Energies, if it ended well; its services; its last words."""
+    def _right(self, found: list) -> bool:
+        return programs.same(found, self.expected, self.program.tolerance)
+
+    def _run(self, offload: bool, kill: tuple[float, float] | None) -> tuple[list, Watch, str]:
+        """Results, if it ended well; its services; its last words."""
         with handover.folder() as folder:
             mark = {STATS_FILE: str(folder / "stats")}
-            env = {"OMP_NUM_THREADS": "1", "OFFPATH_SERVICE_SHARE": "1"} | NOBODY_GIVES_UP | EVERYTHING | mark
+            env = {"OFFPATH_SERVICE_SHARE": "1"} | NOBODY_GIVES_UP | ALL | mark
             try:
                 with Watch(mark, kill).running() as watch:
-                    done = self.lab.mpirun(OPENMPI, self.ppn, self.argv, offload, env, programs.LIMIT_S)
+                    ran = programs.run(self.program, OPENMPI, self.ppn, offload, env, self.lab)
             finally:
                 end_run(mark)
-        found = re.findall(self.program.energies, done.stdout or "", re.MULTILINE)
-        said = f"{done.stdout or ''}{done.stderr or ''}"[-2000:]
-        return found if done.returncode == 0 and found else None, watch, said
+        return ran.results, watch, ran.words
 
 
 def kill_programs(
-    names: Annotated[str, typer.Option("--programs", help="Which, separated by commas.")] = ",".join(STEPS),
+    names: Annotated[str, typer.Option("--programs", help="Which, separated by commas.")] = ",".join(USUALLY),
     kills: Annotated[int, typer.Option(min=1, help="Of each program.")] = 5,
     nodes: Annotated[int, typer.Option(min=2, help="Of the lab.")] = 2,
     ppn: Annotated[int, typer.Option(min=1, help="Ranks on each.")] = 2,
     seed: Annotated[int, typer.Option(help="Of the moments.")] = 1,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Kills services of programs of Debian's packages, and compares what they compute with the MPI alone."""
-    programs.write_inputs(cells=12, molecules=8, steps=STEPS)
+    """Kills services of programs, and compares what they compute with the MPI alone."""
+    chosen = options.names(names, programs.PROGRAMS, "a program")
+    programs.FOLDER.mkdir(parents=True, exist_ok=True)
     rows = []
     with Lab(nodes=nodes, rate="1gbit") as lab:
-        for name in (each for each in STEPS if each in names.split(",")):
+        for name in chosen:
             program, moments = Killed(name, lab, ppn), random.Random(f"{seed} {name}")
             counts = Counter(program.kill(moments) for _ in range(kills))
             rows.append(

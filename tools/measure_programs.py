@@ -1,217 +1,242 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Times LAMMPS and CP2K of Debian's packages in a lab, without and with Offpath: programs that know nothing of it.
+"""Times programs in a lab: with the MPI alone, with Offpath as it is, and with the setting that suits them best.
 
-    .venv/bin/python tools/measure_programs.py --runs 4 --json build/programs.json
+    .venv/bin/python tools/measure_programs.py --json build/programs.json
 
-They communicate by short or blocking calls, so there is little to hide: what is looked for is what Offpath costs them.
-Packages: lammps and cp2k (tools/setup nightly).
+Programs: measured_programs/programs.json. Rows that the file of --json already has under the same conditions are
+kept: what was interrupted goes on. Packages: tools/setup nightly and tools/setup --programs; a program that is not
+installed is left out.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-import re
+import json
 import statistics
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
 import typer  # noqa: E402
-from offpath.base import console  # noqa: E402
+from foreign_programs import FOLDER, PROGRAMS, Program, run, same  # noqa: E402
+from offpath.base import console, files  # noqa: E402
 from offpath.base.errors import UserError  # noqa: E402
 from offpath.bench import machine_load  # noqa: E402
-from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns  # noqa: E402
+from offpath.bench.kit import Benchmark, Case, Line, Site, Table, options, turns  # noqa: E402
 from offpath.lab import Lab  # noqa: E402
-from offpath.launch import stats  # noqa: E402
-from offpath.launch.mpis import OPENMPI  # noqa: E402
+from offpath.launch import closing_line, stats  # noqa: E402
+from offpath.launch.mpis import OPENMPI, TITLES  # noqa: E402
 from offpath.places import comparison  # noqa: E402
 
-LIMIT_S = 300
-FOLDER = ROOT / "build" / "measured-programs"
-LENNARD_JONES = """units lj
-atom_style atomic
-lattice fcc 0.8442
-region box block 0 {cells} 0 {cells} 0 {cells}
-create_box 1 box
-create_atoms 1 box
-mass 1 1.0
-velocity all create 1.44 87287 loop geom
-pair_style lj/cut 2.5
-pair_coeff 1 1 1.0 1.0 2.5
-neighbor 0.3 bin
-neigh_modify delay 0 every 20 check no
-fix 1 all nve
-thermo 50
-run {steps}
-"""
-WATER = """&GLOBAL
-  PROJECT water
-  RUN_TYPE ENERGY
-&END GLOBAL
-&FORCE_EVAL
-  &DFT
-    BASIS_SET_FILE_NAME BASIS_MOLOPT
-    POTENTIAL_FILE_NAME GTH_POTENTIALS
-    &MGRID
-      CUTOFF 280
-    &END MGRID
-    &SCF
-      MAX_SCF {steps}
-      SCF_GUESS ATOMIC
-      &PRINT
-        &RESTART OFF
-        &END RESTART
-      &END PRINT
-    &END SCF
-    &XC
-      &XC_FUNCTIONAL PBE
-      &END XC_FUNCTIONAL
-    &END XC
-  &END DFT
-  &SUBSYS
-    &CELL
-      ABC 12.4 6.2 6.2
-    &END CELL
-    &COORD
-{atoms}
-    &END COORD
-    &KIND O
-      BASIS_SET DZVP-MOLOPT-SR-GTH
-      POTENTIAL GTH-PBE-q6
-    &END KIND
-    &KIND H
-      BASIS_SET DZVP-MOLOPT-SR-GTH
-      POTENTIAL GTH-PBE-q1
-    &END KIND
-  &END SUBSYS
-&END FORCE_EVAL
-"""
-
-
-def water(molecules: int) -> str:
-    """On a grid, each turned a little differently from its neighbour."""
-    lines = []
-    for index, (x, y, z) in enumerate(itertools.islice(itertools.product(range(4), range(2), range(2)), molecules)):
-        at = [3.1 * each + 0.6 for each in (x, y, z)]
-        sign = 1 if index % 2 else -1
-        for atom, (dx, dy, dz) in (("O", (0, 0, 0)), ("H", (0.757, 0.586 * sign, 0)), ("H", (-0.757, 0.586 * sign, 0))):
-            lines.append(f"      {atom} {at[0] + dx:.4f} {at[1] + dy:.4f} {at[2] + dz:.4f}")
-    return "\n".join(lines)
-
-
-def write_inputs(cells: int, molecules: int, steps: Mapping[str, int | str]) -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / "lammps.in").write_text(LENNARD_JONES.format(cells=cells, steps=steps["lammps"]))
-    (FOLDER / "cp2k.in").write_text(WATER.format(steps=steps["cp2k"], atoms=water(molecules)))
+SLOWER, BY_CHANCE = 1.01, 0.025
+ENOUGH = 0.95  # of the best setting's gain
 
 
 @dataclass(frozen=True)
-class Program:
-    """What is started with its input, and where it says its seconds and its energies."""
-
-    executable: str
-    options: tuple[str, ...]
-    text: str
-    seconds: str
-    energies: str
-
-
-PROGRAMS = {
-    "lammps": Program("lmp", ("-log", "none", "-in"), LENNARD_JONES, r"^Loop time of ([\d.]+)",
-                      r"^ +(?:\d+) +[-\d.]+ +([-\d.]+) +[-\d.]+ +([-\d.]+) +[-\d.]+ *$"),
-    "cp2k": Program("cp2k.psmp", ("-i",), WATER, r"^ CP2K +1 +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +([\d.]+)",
-                    r"ENERGY\| Total FORCE_EVAL .*?(-[\d.]+)$"),
-}  # fmt: skip
-
-
-@dataclass
 class Setting:
     name: str
-    offload: bool
+    offload: bool = True
     env: Mapping[str, str] = field(default_factory=dict)
 
 
-ALL = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_MPI_BLOCKING": "all"}
-SETTINGS = (
-    Setting("MPI alone", False), Setting("default policy", True),
-    Setting("`send:64K-inf:dpu`", True, {"OFFPATH_POLICY": "send:64K-inf:dpu"}),
-    Setting("`*:dpu`, OFFPATH_MPI_BLOCKING=all", True, ALL),
-    Setting("the same, OFFPATH_MAPPED=on", True, ALL | {"OFFPATH_MAPPED": "on"}),
-)  # fmt: skip
+ALL = {"OFFPATH_POLICY": "*:dpu,send:4K-inf:dpu,window:dpu,write:dpu,read:dpu", "OFFPATH_MPI_BLOCKING": "all"}
+ALONE, AGAIN, DEFAULTS, BEST = ("MPI alone", "MPI alone again", "defaults", "best of the others")
+NATIVE = Setting(ALONE, False)
+OTHERS = (
+    Setting("`send:64K-inf:dpu`", env={"OFFPATH_POLICY": "send:64K-inf:dpu"}),
+    Setting("`*:dpu`, `send:64K-inf:dpu`", env={"OFFPATH_POLICY": "*:dpu,send:64K-inf:dpu"}),
+    Setting("OFFPATH_MPI_BLOCKING=all", env={"OFFPATH_MPI_BLOCKING": "all"}),
+    Setting("OFFPATH_MPI_ADAPT=on", env={"OFFPATH_MPI_ADAPT": "on"}),
+    Setting("everything", env=ALL),
+    Setting("everything, OFFPATH_MAPPED=on", env=ALL | {"OFFPATH_MAPPED": "on"}),
+)
 
 
-def launch(name: str, setting: Setting, lab: Lab) -> dict:
-    program = PROGRAMS[name]
-    env = {"OMP_NUM_THREADS": "1", "OFFPATH_SERVICE_SHARE": "1"} | setting.env
-    argv = [program.executable, *program.options, str(FOLDER / f"{name}.in")]
-    done = lab.mpirun(OPENMPI, 1, argv, setting.offload, env, LIMIT_S)
-    seconds = re.findall(program.seconds, done.stdout or "", re.MULTILINE)
-    energies = re.findall(program.energies, done.stdout or "", re.MULTILINE)
-    if done.returncode != 0 or not seconds or not energies:
-        said = ((done.stderr or "") + (done.stdout or "")).strip()[-400:]
-        raise UserError(f"{name} failed with '{setting.name}': {said or 'it said nothing'}", 1)
-    return {"seconds": float(seconds[-1]), "energies": energies, "offloaded": stats.offloaded_count(done.stats)}
-
-
-def same(ours: list, theirs: list) -> bool:
-    """Sums of real numbers may be bracketed in another way; in what is shown of them hardly ever."""
-    numbers = [[float(each) for line in found for each in ([line] if isinstance(line, str) else line)]
-               for found in (ours, theirs)]  # fmt: skip
-    pairs = list(zip(*numbers))
-    return len(set(map(len, numbers))) == 1 and all(abs(a - b) <= 1e-8 * abs(b) for a, b in pairs)
-
-
-def row(name: str, setting: Setting, found: list[dict], alone: list[dict]) -> dict:
-    seconds = [run["seconds"] for run in found]
+def launch(program: Program, mpi: str, ppn: int, setting: Setting, lab: Lab) -> dict:
+    ran = run(program, mpi, ppn, setting.offload, setting.env, lab)
+    if not ran.results:
+        raise UserError(f"status {ran.status}, '{setting.name}': {ran.words[-600:] or 'it said nothing'}", 1)
     return {
-        "program": name, "setting": setting.name, "seconds": statistics.median(seconds), "least_s": min(seconds),
-        "most_s": max(seconds), "over_alone": statistics.median(seconds) / statistics.median(
-            run["seconds"] for run in alone),
-        "offloaded_count": found[0]["offloaded"], "energies": found[-1]["energies"], "runs": len(found),
-        "verified": all(same(run["energies"], alone[0]["energies"]) for run in found),
+        "seconds": ran.seconds, "whole_s": ran.whole_s, "results": ran.results, "setting": setting.name,
+        "offloaded": stats.offloaded_count(ran.stats), "failed": stats.total(ran.stats, "failed_count"),
+        "said": without_names(closing_line.closing_line(ran.stats)) if setting.offload else "",
     }  # fmt: skip
 
 
+def without_names(line: str) -> str:
+    """What was offloaded and what not, and why: of all programs the ranks and nodes are the same, and advice is not
+    asked for."""
+    return line.partition("): ")[2].partition(". ")[0].rstrip(".")
+
+
+def chance(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """How often ours would rank as long among all as they do, or longer, if both were the same (rank-sum test)."""
+    together = [*ours, *theirs]
+    ranks = [sum(other < each for other in together) + together.count(each) / 2 for each in together]
+    found = sum(ranks[: len(ours)])
+    sums = [sum(drawn) for drawn in itertools.combinations(ranks, len(ours))]
+    return sum(each >= found for each in sums) / len(sums)
+
+
+def quickest(cases: Sequence[Case]) -> str:
+    """Of the other settings, by their one launch."""
+    done = [case.launches[0] for case in cases if case.launches]
+    if not done:
+        raise UserError("no other setting ended well", 1)
+    return min(done, key=lambda each: each["seconds"])["setting"]
+
+
+def cases_of(program: Program, mpi: str, ppn: int) -> list[Case]:
+    """Each other setting once; the quickest of them is then launched anew as often as the defaults: that it was quick
+    by chance does not count."""
+
+    def case(setting: Setting, name: str = "", once: bool = False) -> Case:
+        run = functools.partial(launch, program, mpi, ppn, setting)
+        return Case({"program": program.name, "setting": name or setting.name}, run, once)
+
+    others = [case(each, once=True) for each in OTHERS]
+
+    def best(lab: Lab) -> dict:
+        name = quickest(others)
+        return launch(program, mpi, ppn, next(each for each in OTHERS if each.name == name), lab)
+
+    last = Case({"program": program.name, "setting": BEST}, best)
+    return [case(NATIVE), case(Setting(DEFAULTS)), *others, last, case(NATIVE, AGAIN)]
+
+
+def row(program: Program, cases: Sequence[Case]) -> dict:
+    """Of a program of which there are runs with the MPI alone, with the defaults and with the best of the others."""
+    found = {case.labels["setting"]: case.launches for case in cases}
+    times = {name: [run["seconds"] for run in runs] for name, runs in found.items() if runs}
+    native = times[ALONE] + times[AGAIN]
+    alone, default, best = (statistics.median(each) for each in (native, times[DEFAULTS], times[BEST]))
+    gain, most = alone / default, max(1.0, alone / best)
+    runs = [run for launches in found.values() for run in launches]
+    return {
+        "program": program.name, "does": program.does, "source": program.source, "alone_s": alone,
+        "alone_least_s": min(native), "alone_most_s": max(native),
+        "again": statistics.median(times[AGAIN]) / statistics.median(times[ALONE]), "default_s": default,
+        "of_alone": default / alone, "chance": chance(times[DEFAULTS], native),
+        "slower": default > SLOWER * alone and chance(times[DEFAULTS], native) <= BY_CHANCE,
+        "best_setting": found[BEST][0]["setting"], "best_s": best, "best_of_alone": best / alone,
+        "of_best_gain": gain / most, "behind": gain / most < ENOUGH and chance(times[DEFAULTS], times[BEST]) <= 0.05,
+        "whole_of_alone": statistics.median(run["whole_s"] for run in found[DEFAULTS]) / statistics.median(
+            run["whole_s"] for run in found[ALONE] + found[AGAIN]),
+        "offloaded_count": found[DEFAULTS][0]["offloaded"], "default_said": found[DEFAULTS][0]["said"],
+        "best_said": found[BEST][0]["said"], "others": {each.name: times.get(each.name, [None])[0] for each in OTHERS},
+        "runs": len(times[DEFAULTS]), "verified": all(len(runs) > 0 for runs in found.values()) and all(
+            same(run["results"], runs[0]["results"], program.tolerance) and not run["failed"] for run in runs),
+    }  # fmt: skip
+
+
+def summary(result: dict) -> str:
+    rows = [each for each in result["rows"] if each["verified"]]
+    named = {
+        word: ", ".join(each["program"] for each in rows if each[word]) or "none" for word in ("slower", "behind")
+    }
+    return f"{len(rows)} programs; slower with the defaults: {named['slower']}; behind the best: {named['behind']}."
+
+
 BENCHMARK = Benchmark([
-    Table("Programs that others wrote", [
-        ("program", "{program}"), ("setting", "{setting}"), ("seconds", "{seconds:.3f}"), ("least", "{least_s:.3f}"),
-        ("most", "{most_s:.3f}"), ("of alone", "{over_alone:.3f}"), ("offloaded", "{offloaded_count}"),
-    ], keys=2),
+    Table("Programs as they are", [
+        ("program", "{program}"), ("alone, s", "{alone_s:.3f}"), ("again", "{again:.3f}"),
+        ("defaults", "{of_alone:.3f}"), ("slower", lambda row: "yes" if row["slower"] else ""),
+        ("best", "{best_of_alone:.3f}"), ("of its gain", "{of_best_gain:.3f}"), ("best setting", "{best_setting}"),
+    ], note="again, defaults, best: of the time alone. again: the MPI alone once more, which is noise."),
+    Table("What the defaults offloaded", [("program", "{program}"), ("what, and why not", "{default_said}")]),
+    Line(summary),
 ])  # fmt: skip
+
+
+SHOWN = ("alone_s", "again", "of_alone", "best_of_alone", "of_best_gain")
+HOW = (
+    "{nodes} nodes, {rate}, ranks on each: {ppn}, medians of {runs} runs in turns; times are parts of the time alone; "
+    "again: the MPI alone once more, which is noise; loses: slower, or behind the best setting"
+)
+
+
+def published(result: dict) -> dict:
+    """As docs/figures/results has it."""
+    meta, rows = result["meta"], []
+    busy = (meta.get("machine_load") or {}).get("busy")
+    for each in result["rows"]:
+        loses = "slower" if each["slower"] else "behind" if each["behind"] else "no"
+        words = {name: each[name] for name in ("program", "source", "best_setting")}
+        words["offloaded"] = each["default_said"].replace(", 0 offloaded,", "")
+        rows.append(words | {name: round(each[name], 3) for name in SHOWN} | {"loses": loses})
+    said = "".join(f" --{name} {meta[name]}" for name in ("mpi", "ppn") if meta[name] not in (OPENMPI, 1))
+    return {
+        "benchmark": "programs",
+        "about": f"programs as they are, {TITLES[meta['mpi']]}",
+        "command": f".venv/bin/python tools/measure_programs.py{said} --json build/programs.json",
+        "conditions": "; ".join([HOW.format_map(meta), *(["the machine was busy"] if busy else [])]),
+        "launches": meta["runs"],
+        "columns": [
+            ["program", "{program} ({source})"],
+            ["alone, s", "{alone_s}"],
+            ["again", "{again}"],
+            ["defaults", "{of_alone}"],
+            ["best setting", "{best_of_alone}, {best_setting}"],
+            ["of its gain", "{of_best_gain}"],
+            ["loses", "{loses}"],
+            ["what the defaults offloaded, and why not", "{offloaded}"],
+        ],
+        "rows": rows,
+    }
 
 
 def measure(
     programs: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(PROGRAMS),
-    nodes: Annotated[int, typer.Option(min=2, help="Of the lab, a rank on each.")] = 2,
+    mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = OPENMPI,
+    nodes: Annotated[int, typer.Option(min=2, help="Of the lab.")] = 2,
+    ppn: Annotated[int, typer.Option(min=1, help="Ranks on each.")] = 1,
     rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 4,
-    steps: Annotated[str, typer.Option(help="Of LAMMPS and of CP2K's SCF.")] = "150,6",
+    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
     json_file: options.JsonFile = None,
+    publish: Annotated[Optional[Path], typer.Option(help="Write it there as docs/figures/results has it.")] = None,
 ) -> None:
-    """Times programs of Debian's packages in a lab, without and with Offpath, in turns; their energies must be the
-    same."""
-    chosen = [name for name in PROGRAMS if name in programs.split(",")]
-    of_lammps, of_cp2k = steps.split(",")
-    write_inputs(cells=20, molecules=16, steps={"lammps": of_lammps, "cp2k": of_cp2k})
-    rounds = [
-        [Case({"program": name, "setting": each.name}, functools.partial(launch, name, each)) for each in SETTINGS]
-        for name in chosen
-    ]  # fmt: skip
-    meta = comparison.base_meta([OPENMPI]) | turns.measure([Site(rounds, lambda: Lab(nodes=nodes, rate=rate))], runs)
-    meta |= {"nodes": nodes, "ppn": 1, "rate": rate, "steps": steps}
-    rows = [
-        row(name, setting, case.launches, cases[0].launches)
-        for name, cases in zip(chosen, rounds) for setting, case in zip(SETTINGS, cases)
-        if case.launches and cases[0].launches
-    ]  # fmt: skip
-    BENCHMARK.deliver({"meta": meta, "rows": rows}, json_file)
+    """Times programs in a lab, with the MPI alone and with Offpath, in turns; their results must be the same."""
+    conditions = {"mpi": mpi, "nodes": nodes, "ppn": ppn, "rate": rate, "runs": runs}
+    kept = json.loads(json_file.read_text()) if json_file and json_file.exists() else {"meta": conditions, "rows": []}
+    if {name: kept["meta"].get(name) for name in conditions} != conditions:
+        raise UserError(f"{json_file} was measured under other conditions. Give another file.")
+    names = options.names(programs, PROGRAMS, "a program")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    meta = comparison.base_meta([mpi]) | conditions
+    result = {"meta": meta | {"complete": True, "failures": []}, "rows": kept["rows"]}
+    with Lab(nodes=nodes, rate=rate) as lab:
+        for program in (PROGRAMS[name] for name in names if mpi in PROGRAMS[name].mpis):
+            if any(each["program"] == program.name for each in kept["rows"]):
+                continue
+            try:
+                program.prepared(mpi)
+            except UserError as error:
+                console.note(str(error))
+                continue
+            cases = cases_of(program, mpi, ppn)
+            found = turns.measure([Site([cases], functools.partial(contextlib.nullcontext, lab))], runs)
+            result["meta"]["failures"] += found["failures"]
+            result["meta"]["complete"] = found["complete"]
+            needed = {ALONE, AGAIN, DEFAULTS, BEST}
+            if all(case.launches for case in cases if case.labels["setting"] in needed) and found["complete"]:
+                result["rows"].append(row(program, cases))
+                if json_file:
+                    files.write_json(json_file, result)
+            if not found["complete"]:
+                break
+    try:
+        BENCHMARK.deliver(result, json_file)
+    finally:  # it ends by an exception, and has looked at the machine then
+        if publish:
+            files.write_json(publish, published(result))
 
 
 if __name__ == "__main__":
