@@ -91,16 +91,16 @@ void Peers::forget_departed(const TeamKey& key) {
   departed_order_.erase(std::find(departed_order_.begin(), departed_order_.end(), key));
 }
 
-void Peers::say_abandoned(Team& team, uint32_t rank) {
+void Peers::say_lost(Team& team, uint32_t rank, int32_t obituary) {
   Message lost = about(Kind::lost, team, Channel::collectives, wire::kNoOperation, team.spec.rank, rank);
-  lost.status = team.obituary;
+  lost.status = obituary;
   send(team, rank, lost);
 }
 
 void Peers::answer_for_departed(Team& team, const Message& message) {
   if (message.kind == Kind::arrived) {
     // Whoever says so waits for the same word from here.
-    if (team.abandoned && message.from < team.spec.members.size()) say_abandoned(team, message.from);
+    if (team.abandoned && message.from < team.spec.members.size()) say_lost(team, message.from, team.obituary);
     return;
   }
   const bool from_peer = message.kind == Kind::request || message.kind == Kind::push || message.kind == Kind::task;
@@ -113,7 +113,7 @@ void Peers::answer_for_departed(Team& team, const Message& message) {
   if (message.kind == Kind::task && message.word != wire::Word::armed) return;  // of an operation that has ended
   if (message.kind != Kind::task && s_.exports->settle_push(team, message)) return;
   if (team.abandoned) {
-    say_abandoned(team, asker);
+    say_lost(team, asker, team.obituary);
   } else if (message.kind == Kind::request) {
     s_.calls->refuse(team, asker, message.number,
                      Status::error(OFFPATH_ERR_RANGE, "member %u has left the team", team.spec.rank));

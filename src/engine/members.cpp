@@ -20,13 +20,18 @@ void Peers::on_message(const Message& message, fabric::Bytes payload) {
 }
 
 // The sender has opened the connection, to all members here. A team that is created here later hears of that member when it
-// asks for something.
+// asks for something. Where a connection was made again, a team may have lost here whom it first speaks to there.
 void Peers::handle_hello(const Message& message) {
   for (auto next = s_.teams.lower_bound({message.team, 0}); next != s_.teams.end(); ++next) {
     const auto& [key, team] = *next;
     if (key.id != message.team) return;
     if (message.from >= team->spec.members.size()) return s_.refuse_message("a member that the team does not have");
-    team->exchange.note_present(message.from);
+    if (team->lost[message.from] != 0) {
+      team->peers[team->spec.members.worker_of(message.from)] = -1;  // so it goes by the new connection
+      say_lost(*team, message.from, obituary_of(static_cast<Loss>(team->lost[message.from])));
+    } else {
+      team->exchange.note_present(message.from);
+    }
   }
 }
 

@@ -53,7 +53,8 @@ class Peers final : public Room {
   void keep_early(const TeamKey& key, const wire::Message& message, fabric::Bytes payload);
   void forget_departed(const TeamKey& key);
   void answer_for_departed(Team& team, const wire::Message& message);
-  void say_abandoned(Team& team, uint32_t rank);
+  // Tells a member that it is without this one.
+  void say_lost(Team& team, uint32_t rank, int32_t obituary);
   std::set<fabric::Peer> awaited_peers() const;
   void say_address(fabric::Peer peer, wire::Kind kind, uint64_t waited_ns);
   void handle_sign_of_life(const wire::Message& message, fabric::Bytes address);

@@ -11,8 +11,9 @@
 // names the buffer with fetch(), now or later: that is what bounds its memory. A payload that is neither fetched nor
 // dropped may keep others of its peer from being announced, but no short messages.
 //
-// Peers are never removed. After on_peer_lost no message from that peer is delivered, sends to it complete with
-// failure, and connecting to the same address again gives the same, lost, peer.
+// Peers are never removed. After on_peer_lost no message from that peer is delivered, and sends to it complete with
+// failure. Connecting to the same address again gives the same, lost, peer; or another one, where only the connection has ended
+// and the fabric makes a new one. Nothing is sent again.
 //
 // Adding a fabric: one folder that implements both classes and passes tests/unit/fabric, one line in fabrics.def.
 #pragma once
@@ -73,7 +74,7 @@ class Fabric {
   virtual base::Result<Peer> connect(Bytes address) = 0;
   // The peer that connect() has given for that address.
   virtual std::optional<Peer> find(Bytes address) const = 0;
-  // It is lost from now on, and reported so by progress(). Not from inside a callback.
+  // It is lost from now on, for good, and reported so by progress(). Not from inside a callback.
   virtual void give_up(Peer peer) = 0;
   // The header is copied; the payload must stay until on_sent(context). Never blocks.
   virtual void send(Peer peer, Bytes header, Bytes payload, uint64_t context, Of of = Of::interpreted) = 0;

@@ -47,7 +47,8 @@ Secret secret_for(Use use, const Key& key) { return derive(key, static_cast<char
 Initiator::Initiator(const Secret& secret, const Greeting& greeting, uint32_t suites)
     : secret_(secret), greeting_(greeting), suites_(suites) {
   append(said_, kMagic);
-  const uint8_t fields[4] = {greeting.wish, static_cast<uint8_t>(greeting.security), static_cast<uint8_t>(suites_), 0};
+  const uint8_t fields[4] = {greeting.wish, static_cast<uint8_t>(greeting.security), static_cast<uint8_t>(suites_),
+                             greeting.life};
   append(said_, fields);
   append(said_, greeting.from);
   append(said_, greeting.to);
@@ -97,8 +98,7 @@ Words Responder::take(Bytes bytes) {
     session_.suite = best_of(suites_);
     return {};
   }
-  const bool known =
-      std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin()) && is_security(bytes[9]) && bytes[11] == 0;
+  const bool known = std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin()) && is_security(bytes[9]);
   if (!known) {
     stage_ = Stage::failed;
     return {};
@@ -106,6 +106,7 @@ Words Responder::take(Bytes bytes) {
   greeting_.wish = bytes[8];
   greeting_.security = static_cast<Security>(bytes[9]);
   suites_ &= bytes[10];
+  greeting_.life = bytes[11];
   std::copy_n(bytes.begin() + 12, greeting_.from.size(), greeting_.from.begin());
   std::copy_n(bytes.begin() + 28, greeting_.to.size(), greeting_.to.begin());
   append(said_, own_);

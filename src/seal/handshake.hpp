@@ -2,7 +2,7 @@
 // The handshake: both ends of a new connection prove that they know a key, say who they are and what is wanted, and get
 // keys for what follows. Pure: each end is asked how many bytes it wants next, is given them, and answers with bytes to
 // send. Services, agents, starters and devices use this one. The messages have fixed lengths:
-//   greeting   ->  version, wish, security, suites, both ids, nonce, proof
+//   greeting   ->  version, wish, security, suites, life, both ids, nonce, proof
 //   challenge  <-  own id, nonce, proof
 //   proof      ->
 //   verdict    <-  accepted, or why not, the own security, the suite; proof
@@ -29,14 +29,15 @@ enum class Verdict : uint8_t {
   security = 1,   // the other side wants another one
   crossed = 2,    // its own connection to us stays; wait for that
   duplicate = 3,  // there is one
-  gone = 4        // it has lost us for good
+  gone = 4        // it has lost us
 };
 
 struct Greeting {
   uint8_t wish = 0;  // what the connection is for
   Security security = Security::auth;
   PartyId from{};
-  PartyId to{};  // zeros: whoever knows the key
+  PartyId to{};      // zeros: whoever knows the key
+  uint8_t life = 0;  // so often the two have lost each other, as far as this side knows
 };
 
 inline constexpr size_t kProofBytes = sizeof(Key);

@@ -10,6 +10,7 @@ import pytest
 from conftest import LIMIT_S, requires_root
 from loss_support import meanwhile, services
 from offpath.base.paths import paths
+from offpath.bench import fault_kills
 from offpath.lab.plan import dpu_address, namespace
 from offpath.launch import closing_line, mpis
 
@@ -60,6 +61,21 @@ def test_a_link_between_services_is_cut(lab, mpi, mode, ways, tmp_path):
     )
     assert len(re.findall(told, result.stderr)) == 1, result.stderr
     assert re.search(told, said) and "OFFPATH_SERVICE_SILENCE_MS" in said, said
+
+
+@pytest.mark.parametrize("mode", ("idle", "busy"))
+@pytest.mark.parametrize("mpi", (mpis.OPENMPI, mpis.MPICH))
+def test_connections_between_services_are_reset(lab, mpi, mode, tmp_path):
+    """They make others: what comes later is offloaded again."""
+
+    def reset():
+        assert any([fault_kills.break_connections(service) for service in services(tmp_path)])
+
+    result, said = run(lab, mpi, mode, tmp_path, reset)
+    told = r"the service on host node(\d) lost the connection to that on host node(?!\1)\d \(they make another one"
+    assert len(re.findall(told, result.stderr)) == 1 and result.stderr.count("offpath warn") == 1, result.stderr
+    assert all(rank["failed_count"] == 0 for rank in result.stats), result.stats
+    assert all(rank["offloaded_count"] >= 16 for rank in result.stats), result.stats  # two of three rounds
 
 
 @pytest.mark.nightly

@@ -183,12 +183,14 @@ void Job::report_lost_service() {
   const std::lock_guard lock(loss_mutex_);
   if (member_.alive() || std::exchange(lost_, session()) == session()) return;
   loss_ = member_.loss();
+  parting_meant_ = nullptr;
   if (member_.nodes().leads(rank())) warn_of_loss(member_.may_go_on() ? kGoesOn : kAllNative);
 }
 
 void Job::report_parting(const attach::Parting& parting, bool says, const char* meaning) {
   const std::lock_guard lock(loss_mutex_);
-  if (!loss_.problem.empty()) return;
+  if (!loss_.problem.empty() && (parting_meant_ == nullptr || parting_meant_ == meaning)) return;
+  parting_meant_ = meaning;
   const auto host = [this](uint32_t rank) { return member_.nodes().host_of(static_cast<int>(rank)); };
   loss_ = attach::parting_of(host(parting.here), host(parting.there), parting.silence_ms);
   if (says) warn_of_loss(meaning);

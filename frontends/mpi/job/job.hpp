@@ -42,6 +42,8 @@ class Job {
       "what was under way is done again, and all is native now; windows are served by the ranks";
   static constexpr const char* kGoesOn =
       "what was under way is done again, and another service takes its place; windows are served by the ranks";
+  static constexpr const char* kConnectsAgain =
+      "they make another one, and what was under way is done again by the MPI alone";
   static constexpr const char* kWindowsOnly = "windows are served by the ranks now";
 
   // Right after native MPI_Init: agrees on everything and attaches. Collective. False: everything stays native.
@@ -100,8 +102,9 @@ class Job {
   void look_for_starvation() {
     if (offpath_session_starved_ns(session()) != 0) warn_of_starvation();
   }
-  // One of two services that have lost each other, as a rank has told; `says`: this rank is the one to warn, of what it means.
-  void report_parting(const attach::Parting& parting, bool says, const char* meaning = kAllNative);
+  // One of two services that have lost each other, as a rank has told; `says`: this rank is the one to warn, of what it means,
+  // which is said once.
+  void report_parting(const attach::Parting& parting, bool says, const char* meaning);
   // The last one that this process knows of.
   attach::Loss loss() const;
   policy::Ledger& ledger() { return ledger_; }
@@ -135,6 +138,7 @@ class Job {
   mutable std::mutex loss_mutex_;  // over the next ones
   const offpath_session_t* lost_ = nullptr;
   attach::Loss loss_;
+  const char* parting_meant_ = nullptr;  // as it was reported; nullptr: loss_ is of this process's own service
   std::string reason_ = "MPI_Init was not called";
   policy::Ledger ledger_;  // begins with start()
   Learned learned_;

@@ -2,9 +2,9 @@
 // How the ranks of a lane agree that it goes on with the next team, after a loss or because a service leaves: each says once, to every
 // other, where it can be reached now, and which operation is the first that it has not been asked for.
 //
-// After a loss it may say that it has no service any more. Then the lane is native for good. So it is where no rank has another
-// service than before: then services have lost each other, and would again. A service that dies is missed by the others a moment
-// before its own ranks see it, so who keeps its service does not say so at once.
+// After a loss it may say that it has no service any more. Then the lane is native for good. Where no rank has another service than
+// before, services have only lost each other: a connection has broken, which they make again. A service that dies is missed by the
+// others a moment before its own ranks see it, so who keeps its service does not say so at once.
 //
 // Of a service that leaves all goes on until the word is said; then a rank holds back what it has not been asked for yet.
 //
@@ -21,9 +21,25 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace offpath::mpi {
+
+// Of connections between services, of late.
+class Breaks {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // Another one; whether it is the third within a minute, and the network is what is wrong.
+  bool add(Clock::time_point now) {
+    const bool too_many = before_last_ && now - *before_last_ < std::chrono::minutes(1);
+    before_last_ = std::exchange(last_, now);
+    return too_many;
+  }
+
+ private:
+  std::optional<Clock::time_point> last_, before_last_;
+};
 
 class Comeback {
  public:
@@ -45,7 +61,7 @@ class Comeback {
   // Somebody has said it.
   bool begun() const { return said_ || heard_count_ > 0; }
   // The lane is native for good. From some time on, and then on all ranks.
-  bool refused() const { return has_none_ || (decided() && !has_another_); }
+  bool refused() const { return has_none_; }
   bool decided() const { return said_ && heard_count_ == seat_.size - 1; }
   // From which operation on this rank holds back, once it has said it; once decided the same on all ranks: nobody had been asked for
   // it, or a later one.

@@ -140,8 +140,8 @@ class Lane {
   bool waits_for_next(uint64_t sequence) const { return sequence >= turning_point(); }
   bool is_agreed() const { return phase_ == Phase::settled || phase_ == Phase::host; }
   Word own_word(uint64_t next) const;
-  // When nothing comes after it.
-  void report_loss() const;
+  // Where no rank has lost its own service: services have lost each other.
+  void report_parting(const char* meaning) const;
   // Whether later operations have to wait for this one, because all ranks post and issue them in the same order.
   bool holds_up(const PostedCall& operation) const;
   bool nothing_holds_up() const;
@@ -186,6 +186,7 @@ class Lane {
   uint64_t turns_ = 0;
   std::unique_ptr<Turn> turn_;
   std::unique_ptr<Past> past_;
+  Breaks breaks_;
   bool own_lost_ = false;
   std::deque<PostedCall*> operations_;  // unfinished ones, as posted; those with a sequence in its order
   uint64_t next_sequence_ = 0;

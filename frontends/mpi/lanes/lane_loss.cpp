@@ -34,7 +34,7 @@ void Lane::respond(bool looks_for_turns) {
     if (cut.decided()) phase_ = Phase::settled;
   }
   if ((cut.given_up() || (past_ != nullptr && past_->turn->cut.given_up())) && phase_ != Phase::dead) {
-    report_loss();
+    report_parting(Job::kAllNative);
     phase_ = Phase::dead;
     stop_turning();
   }
@@ -55,9 +55,9 @@ Word Lane::own_word(uint64_t next) const {
 }
 
 // Where no rank has lost its own service, nobody else says why.
-void Lane::report_loss() const {
+void Lane::report_parting(const char* meaning) const {
   const Word& heard = turn_->cut.heard();
-  if (heard.own_lost == 0 && heard.parting) job.report_parting(heard.parting, rank_ == 0);
+  if (heard.own_lost == 0 && heard.parting) job.report_parting(heard.parting, rank_ == 0, meaning);
 }
 
 // Whoever comes here has all words, of those that have lost their service, and of those that have only answered. So nobody's

@@ -39,11 +39,14 @@ void Lane::say_where() {
   if (has_lost && next_sequence_ < turn_->cut.next()) return;
   const offpath_status_t status = job.go_on();
   if (status == OFFPATH_IN_PROGRESS) return;
-  offpath_session_t* const now = status == OFFPATH_OK ? job.session() : nullptr;
+  offpath_session_t* now = status == OFFPATH_OK ? job.session() : nullptr;
   const bool stays = now == service_->session();
   if (has_lost) {
-    const bool nobody_has_lost_its = stays && turn_->cut.heard().own_lost == 0;
-    if (nobody_has_lost_its && !comeback.may_stay()) return;
+    const bool parts = stays && turn_->cut.heard().own_lost == 0;
+    if (parts && !comeback.may_stay()) return;
+    // One that was silent may be so again, which takes long.
+    const bool was_silent = turn_->cut.heard().parting.silence_ms != 0;
+    if (parts && (was_silent || breaks_.add(Cut::Clock::now()))) now = nullptr;
   } else if (now == nullptr) {
     return;  // it is lost, which is seen elsewhere
   } else if (stays && !turn_->begun()) {
@@ -80,7 +83,7 @@ void Lane::come_back() {
   if (!comeback.said() && (has_lost || turn_->begun())) say_where();
   if (!comeback.said()) return;
   if (has_lost && (comeback.refused() || service_->lost_process())) {
-    report_loss();
+    report_parting(Job::kAllNative);
     phase_ = Phase::host;
     stop_turning();
     return;
@@ -99,6 +102,7 @@ void Lane::go_on() {
   auto next_service = service_->next(comeback.directory(), comeback.session());
   auto past = std::make_unique<Past>();
   stop_turning();
+  if (phase_ == Phase::settled) report_parting(Job::kConnectsAgain);
   past->next = service_sequence_ = turning_point();
   past->turn = std::exchange(turn_, std::move(next_turn));
   past->service = std::exchange(service_, std::move(next_service));

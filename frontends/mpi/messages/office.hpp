@@ -178,6 +178,8 @@ class Office {
   void say_held_to_all();
   // The team that is used now has lost a member, or a service.
   bool broken() const;
+  // How each process is known to be lost there, as an offpath_loss_t.
+  std::vector<uint8_t> losses() const;
   // After a loss, step by step.
   void come_back();
   void open_again();
@@ -227,6 +229,7 @@ class Office {
   static void close(Past& past, bool with_memory);
   uint64_t losses_ = 0;
   std::unique_ptr<Comeback> comeback_;
+  Breaks breaks_;
   bool has_opened_ = false;
   bool cannot_open_ = false;        // though its service lives
   std::vector<Opened> own_opened_;  // for each rank

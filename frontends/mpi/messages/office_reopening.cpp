@@ -19,8 +19,13 @@ void Office::come_back() {
     if (!is_asked && !client::leaves(session_)) return;
     const offpath_status_t status = job.go_on();
     if (status == OFFPATH_IN_PROGRESS) return;
-    offpath_session_t* const now = status == OFFPATH_OK && !cannot_open_ ? job.session() : nullptr;
+    offpath_session_t* now = status == OFFPATH_OK && !cannot_open_ ? job.session() : nullptr;
     if (now == session_ && (!is_asked || !comeback.may_stay())) return;
+    if (now == session_ && broken()) {
+      const std::vector<uint8_t> how = losses();
+      const bool was_silent = std::find(how.begin(), how.end(), OFFPATH_LOSS_SILENCE) != how.end();
+      if (was_silent || breaks_.add(Comeback::Clock::now())) now = nullptr;
+    }
     has_lost_.store(true, std::memory_order_release);
     comeback.say(now, session_, 0);
   }

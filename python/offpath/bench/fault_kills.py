@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches of `offpath bench faults`: a program, and a service of its job that is killed or replaced at some moment."""
+"""Launches of `offpath bench faults`: a program, and a service of its job that is killed, replaced or cut off at some
+moment."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
 import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -36,6 +39,7 @@ LEFT_BEHIND_S = 10.0  # so long after others of their program ranks do not end
 END_PATIENCE_S = 5.0  # for services that end by themselves
 WARNING = re.compile(r"^offpath warn.*", re.MULTILINE)
 ATTEMPTS = 20  # of a kill; each comes too late for a program that has ended
+PIDFD_GETFD = 438  # the system call, which Python does not know
 
 
 def kill(service: int) -> bool:
@@ -59,6 +63,34 @@ def replace(service: int) -> bool:
             raise
         return False
     return True
+
+
+def break_connections(service: int) -> bool:
+    """Resets all that it has to other services. Whether there was any."""
+    broken = 0
+    with contextlib.suppress(OSError):  # it has ended meanwhile
+        process = os.pidfd_open(service)
+        try:
+            for name in os.listdir(f"/proc/{service}/fd"):
+                with contextlib.suppress(OSError):
+                    broken += _reset(process, int(name), os.readlink(f"/proc/{service}/fd/{name}"))
+        finally:
+            os.close(process)
+    return broken > 0
+
+
+def _reset(process: int, number: int, what: str) -> bool:
+    if not what.startswith("socket:"):
+        return False
+    copy = ctypes.CDLL(None).syscall(PIDFD_GETFD, process, number, 0)
+    if copy < 0:
+        return False
+    with socket.socket(fileno=copy) as end:
+        if end.type != socket.SOCK_STREAM or end.family not in (socket.AF_INET, socket.AF_INET6):
+            return False
+        end.getpeername()  # raises where nobody is connected
+        unconnected = ctypes.create_string_buffer(16)  # AF_UNSPEC: the kernel resets what stands
+        return ctypes.CDLL(None).connect(end.fileno(), unconnected, 16) == 0
 
 
 def _lives(process: int) -> bool:

@@ -46,7 +46,8 @@ void Endpoint::dial(Attempt& attempt) {
   attempt.socket.reset();
   attempt.stage = Attempt::Stage::resting;
   attempt.ticks = 1;
-  if (attempt.may_help && ++attempt.rounds < kRounds) return;
+  const bool was_there = attempt.link.peer.life > 0;  // what has cut it off may take a while
+  if ((attempt.may_help || was_there) && ++attempt.rounds < kRounds) return;
   doom(attempt.link.peer, attempt.may_help ? "it ends connections before both sides are proven (another job's key?)"
                                            : "it cannot be reached");
 }
@@ -57,7 +58,7 @@ void Endpoint::on_attempt_events(Attempt& attempt, uint32_t events) {
     if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
     if (connect_error(attempt.socket.get()) != 0) return dial(attempt);
     attempt.handshake.emplace(options_.secret, Greeting{static_cast<uint8_t>(attempt.link.lane), options_.security,
-                                                        own_.id, attempt.link.peer.id});
+                                                        own_.id, attempt.link.peer.id, attempt.link.peer.life});
     attempt.stage = Attempt::Stage::proving;
     attempt.ticks = kTicksToProve;
     attempt.got.clear();
@@ -111,7 +112,8 @@ void Endpoint::judge(Attempt& attempt) {
                       name_of(handshake.other_security()), name_of(options_.security));
       return doom(link.peer, "its security is another one");
     case Verdict::duplicate:
-      return doom(link.peer, "it has a connection already");
+      // One that has broken here, which the other side has not noticed.
+      return doom(link.peer, "it has a connection already", Ending::by_break);
     case Verdict::gone:
       return doom(link.peer, "it has given this service up");
   }

@@ -108,10 +108,14 @@ void Endpoint::decide(Guest& guest) {
     verdict = Verdict::security;
   } else {
     peer = &peer_with(greeting.from);
+    if (greeting.life > peer->life && !peer->given_up) {
+      lose(*peer, "it begins anew");
+      peer = &add_peer(greeting.from, greeting.life);
+    }
     const Link& link = peer->link(lane);
     // Ours goes ahead if it has reached the other side: that one takes it.
     const bool ours_is_ahead = link.attempt != nullptr && link.attempt->stage == Attempt::Stage::proving;
-    if (peer->lost) {
+    if (peer->lost || greeting.life != peer->life) {
       verdict = Verdict::gone;
     } else if (link.stands()) {
       verdict = Verdict::duplicate;

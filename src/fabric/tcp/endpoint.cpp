@@ -20,6 +20,7 @@ using base::Status;
 namespace {
 constexpr size_t kScratchBytes = 256 << 10;
 static_assert(kScratchBytes >= 2 * BriefIncoming::kLongestBytes);
+constexpr uint8_t kLives = 255;
 }  // namespace
 
 Endpoint::Endpoint(Options options) : options_(std::move(options)), scratch_(kScratchBytes) {}
@@ -50,20 +51,26 @@ void Endpoint::bury(std::unique_ptr<Watched> watched) {
 }
 
 Endpoint::Peer& Endpoint::peer_with(const EndpointId& id) {
-  const auto [found, is_new] = by_id_.try_emplace(id, static_cast<fabric::Peer>(peers_.size()));
-  if (is_new) peers_.push_back(std::make_unique<Peer>(*this, found->second, id));
-  return *peers_[found->second];
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? add_peer(id, 0) : *peers_[found->second];
+}
+
+Endpoint::Peer& Endpoint::add_peer(const EndpointId& id, uint8_t life) {
+  const auto number = static_cast<fabric::Peer>(peers_.size());
+  by_id_[id] = number;
+  peers_.push_back(std::make_unique<Peer>(*this, number, id, life));
+  return *peers_.back();
 }
 
 Result<fabric::Peer> Endpoint::connect(Bytes address) {
   std::vector<uint8_t> key(address.begin(), address.end());
-  if (const auto known = by_address_.find(key); known != by_address_.end()) return known->second;
+  if (const auto known = find(address)) return *known;
   auto wanted = EndpointAddress::decode(address);
   if (!wanted) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "a peer's fabric address of %zu bytes is damaged", address.size());
   }
   Peer& peer = peer_with(wanted->id);
-  by_address_.emplace(std::move(key), peer.number);
+  by_address_.emplace(std::move(key), peer.id);
   if (peer.known) return peer.number;
   peer.known = true;
   peer.places = std::move(wanted->places);
@@ -75,10 +82,15 @@ Result<fabric::Peer> Endpoint::connect(Bytes address) {
 
 std::optional<fabric::Peer> Endpoint::find(Bytes address) const {
   const auto known = by_address_.find({address.begin(), address.end()});
-  return known == by_address_.end() ? std::nullopt : std::optional(known->second);
+  if (known == by_address_.end()) return std::nullopt;
+  const Peer& peer = *peers_[by_id_.at(known->second)];
+  return peer.known ? std::optional(peer.number) : std::nullopt;
 }
 
-void Endpoint::give_up(fabric::Peer peer) { lose(*peers_[peer], "given up"); }
+void Endpoint::give_up(fabric::Peer peer) {
+  peers_[peer]->given_up = true;
+  lose(*peers_[peer], "given up");
+}
 
 void Endpoint::send(fabric::Peer number, Bytes header, Bytes payload, uint64_t context, Of of) {
   Peer& peer = *peers_[number];
@@ -158,22 +170,23 @@ bool Endpoint::deliver_to_self() {
   return !messages.empty();
 }
 
-void Endpoint::doom(Peer& peer, const char* why, bool unless_bye) { doomed_.push_back({&peer, why, unless_bye}); }
+void Endpoint::doom(Peer& peer, const char* why, Ending how) { doomed_.push_back({&peer, why, how}); }
 
 bool Endpoint::lose_doomed() {
   const auto doomed = std::exchange(doomed_, {});
   for (const Doomed& next : doomed) {
     drain(*next.peer);
-    if (!next.unless_bye || !ends_in_order(*next.peer)) lose(*next.peer, next.why);
+    if (next.how != Ending::by_break_or_order || !ends_in_order(*next.peer)) lose(*next.peer, next.why, next.how);
   }
   return !doomed.empty();
 }
 
-void Endpoint::lose(Peer& peer, const char* why) {
+void Endpoint::lose(Peer& peer, const char* why, Ending how) {
   if (peer.lost) return;
   peer.lost = true;
   const bool in_order = peer.link(Lane::brief).said_bye;
-  base::log_write(in_order ? base::LogLevel::debug : base::LogLevel::warn, "peer service %u is lost: %s", peer.number,
+  const bool is_news = !in_order && (peer.known || peer.life == 0);
+  base::log_write(is_news ? base::LogLevel::warn : base::LogLevel::debug, "peer service %u is lost: %s", peer.number,
                   why);
   for (Link& link : peer.links) {
     bury(std::move(link.attempt));
@@ -189,6 +202,11 @@ void Endpoint::lose(Peer& peer, const char* why) {
     }
   }
   if (peer.known) outcomes_.lost(peer.number);
+  const bool is_over = how == Ending::for_good || in_order || receiver_ == nullptr || peer.life == kLives;
+  if (is_over || peer.places.empty()) return;  // places: who has come by itself comes again
+  Peer& next = add_peer(peer.id, static_cast<uint8_t>(peer.life + 1));
+  next.places = peer.places;
+  open_link(next.link(Lane::brief));
 }
 
 bool Endpoint::is_connecting() const { return ticker_->running; }

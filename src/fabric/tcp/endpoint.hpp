@@ -7,7 +7,8 @@
 //   groups     multicast beside them
 // Events are taken edge-triggered: a link is known to be readable or full until the kernel has said otherwise, so a
 // link that waits for a place costs no wake-up and no system call. Nothing is torn down from inside a callback: a
-// peer that is to be lost is doomed, and lost at the end of the round.
+// peer that is to be lost is doomed, and lost at the end of the round. Where only a connection has broken, another peer takes
+// its place, with the same id and the next life, and is connected at once: so the other side hears of the loss, too.
 #pragma once
 
 #include "base/fd.hpp"
@@ -82,18 +83,25 @@ class Endpoint final : public Fabric {
     Bytes payload;
     uint64_t context;
   };
+  enum class Ending : uint8_t {
+    for_good,
+    by_break,          // of a connection that stood
+    by_break_or_order  // in order, if it turns out that it has said bye
+  };
   struct Doomed {
     Peer* peer;
     const char* why;
-    bool unless_bye;
+    Ending how;
   };
 
   // endpoint.cpp
+  // In its last life.
   Peer& peer_with(const EndpointId& id);
+  Peer& add_peer(const EndpointId& id, uint8_t life);
   Link* link_of(Announced handle);
-  void lose(Peer& peer, const char* why);
-  // Lost at the end of the round; `unless_bye`: not if it turns out that it ends in order.
-  void doom(Peer& peer, const char* why, bool unless_bye = false);
+  void lose(Peer& peer, const char* why, Ending how = Ending::for_good);
+  // Lost at the end of the round.
+  void doom(Peer& peer, const char* why, Ending how = Ending::for_good);
   bool lose_doomed();
   bool deliver_to_self();
   bool poll_events(int timeout_ms);
@@ -142,7 +150,7 @@ class Endpoint final : public Fabric {
   std::vector<std::unique_ptr<Guest>> guests_;
   std::vector<std::unique_ptr<Peer>> peers_;
   std::map<EndpointId, fabric::Peer> by_id_;
-  std::map<std::vector<uint8_t>, fabric::Peer> by_address_;
+  std::map<std::vector<uint8_t>, EndpointId> by_address_;
   std::vector<Link*> ready_;  // there may be something to read
   std::vector<Link*> dirty_;  // there is something to write, and room
   Link* reading_ = nullptr;
@@ -188,15 +196,20 @@ class Endpoint::Link final : public Watched {
 };
 
 struct Endpoint::Peer {
-  Peer(Endpoint& endpoint, fabric::Peer number_of, const EndpointId& id_of)
-      : number(number_of), id(id_of), links{Link(endpoint, *this, Lane::brief), Link(endpoint, *this, Lane::bulk)} {}
+  Peer(Endpoint& endpoint, fabric::Peer number_of, const EndpointId& id_of, uint8_t life_of)
+      : number(number_of),
+        id(id_of),
+        life(life_of),
+        links{Link(endpoint, *this, Lane::brief), Link(endpoint, *this, Lane::bulk)} {}
   Link& link(Lane lane) { return links[static_cast<size_t>(lane)]; }
 
   const fabric::Peer number;
   const EndpointId id;
+  const uint8_t life;
   std::vector<Place> places;
   bool known = false;  // by connect()
   bool lost = false;
+  bool given_up = false;   // never again
   uint32_t announced = 0;  // so far
   std::array<Link, kLanes> links;
 };

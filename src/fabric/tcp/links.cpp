@@ -61,7 +61,8 @@ void Endpoint::note_events(Link& link, uint32_t events) {
   if ((events & EPOLLOUT) != 0 && std::exchange(link.full, false)) set_dirty(link);
   // While the lane of long blocks waits for a place nothing reads it, so no read would find that it broke.
   const bool dead = (events & (EPOLLHUP | EPOLLERR)) != 0;
-  if (dead && link.lane == Lane::bulk && link.bulk.waits()) doom(link.peer, "its connection broke", true);
+  if (dead && link.lane == Lane::bulk && link.bulk.waits())
+    doom(link.peer, "its connection broke", Ending::by_break_or_order);
 }
 
 void Endpoint::set_ready(Link& link) {
@@ -95,7 +96,7 @@ bool Endpoint::read_links() {
       case Got::wrong:
         busy = true;
         ++counters_.wrong_frames;
-        lose(link->peer, "it sent a frame that is wrong");
+        lose(link->peer, "it sent a frame that is wrong", Ending::by_break);
         break;
     }
   }
@@ -122,7 +123,7 @@ Got Endpoint::read(Link& link) {
 void Endpoint::end_link(Link& link) {
   link.ended = true;
   link.readable = false;
-  if (!link.said_bye) return doom(link.peer, "the connection has ended");
+  if (!link.said_bye) return doom(link.peer, "the connection has ended", Ending::by_break);
   if (!ends_in_order(link.peer)) lose(link.peer, "it has said bye");
 }
 
@@ -159,7 +160,7 @@ bool Endpoint::write_links() {
     // What the peer said before its end is read first; that finds the end, but not where the link waits for a place.
     link->readable = link->ending = true;
     set_ready(*link);
-    if (link->lane == Lane::bulk) doom(link->peer, "its connection broke", true);
+    if (link->lane == Lane::bulk) doom(link->peer, "its connection broke", Ending::by_break_or_order);
   }
   for (const uint64_t context : sent_) outcomes_.sent(context, true);
   sent_.clear();

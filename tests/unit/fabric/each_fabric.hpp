@@ -213,8 +213,9 @@ class FabricTest : public ::testing::TestWithParam<const char*> {
   void settle() {
     for (int i = 0; i < 2000; ++i) a->progress(), b->progress();
   }
-  Peer connect(Fabric& from, Fabric& to) {
-    const auto peer = from.connect(to.address());
+  Peer connect(Fabric& from, Fabric& to) { return connect(from, to.address()); }
+  Peer connect(Fabric& from, const std::vector<uint8_t>& address) {
+    const auto peer = from.connect(address);
     EXPECT_TRUE(peer.ok()) << peer.status().text();
     return peer.value();
   }

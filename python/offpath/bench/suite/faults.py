@@ -46,7 +46,7 @@ START_S, RUN_S = 2.0, 2.0  # for the estimate only
 
 
 BENCHMARK = Benchmark([
-    Table("{mpi:mpi}: what became of programs of which a service was killed, or replaced; waits in s", [
+    Table("{mpi:mpi}: what became of programs of which a service was killed, or replaced, or cut off; waits in s", [
         ("program", "{program}"), ("nodes", "{nodes}"), ("kills", "{kills_count}"),
         *((verdict, f"{{{verdict}_count}}") for verdict in VERDICTS), ("late", "{late_count}"),
         ("median", "{blackout_median_s:.3f}"), ("99 %", "{blackout_p99_s:.3f}"),
@@ -66,13 +66,21 @@ app = commands.alone()
 def faults_command(
     kills: Annotated[int, typer.Option(min=1, help="Of each program, with each MPI, on each number of nodes.")] = 5,
     mpi: asked.Mpis = "both",
-    nodes: Annotated[str, typer.Option(help="1: this machine; more: a lab of so many (which needs root).")] = "1,2",
+    nodes: Annotated[
+        Optional[str],
+        typer.Option(
+            help="1: this machine; more: a lab of so many (which needs root). Default: 1,2.", show_default=False
+        ),
+    ] = None,
     programs: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(BY_NAME),
     collectives: Annotated[
         Optional[str], typer.Option(help="Those of the program random. Default: all it has.", show_default=False)
     ] = None,
     restarts: Annotated[
         bool, typer.Option("--restarts", help="Services are replaced (offpath service restart) instead of killed.")
+    ] = False,
+    breaks: Annotated[
+        bool, typer.Option("--breaks", help="Connections between services are reset instead, on several nodes.")
     ] = False,
     return_errors: Annotated[
         bool, typer.Option("--return-errors", help="The program random is told of errors, and goes on.")
@@ -99,6 +107,7 @@ def faults_command(
     crash, or an end that nobody explains; *stood*, it did not end. Exit status 1 if any was wrong or stood. The same
     seed gives the same moments, as far as a program takes as long again. With --restarts services are replaced, which
     no program may notice: a warning counts as an error, and what a program waits longer than *unkilled* is the pause.
+    With --breaks all connections of a service to others are reset; the services make them again.
 
     Examples:
 
@@ -110,7 +119,9 @@ def faults_command(
     """
     kinds = comparison.chosen_mpis(mpi)
     chosen = [BY_NAME[name] for name in options.names(programs, BY_NAME, "a program")]
-    counts = parse_numbers(nodes, "--nodes", most=64)
+    counts = parse_numbers(nodes or ("2" if breaks else "1,2"), "--nodes", most=64)
+    if breaks and (restarts or 1 in counts):
+        raise UserError("--breaks needs several nodes (one has no connections), and no --restarts. Try --nodes 2.")
     for count in counts:
         if ranks % count:
             raise UserError(f"{ranks} ranks cannot be spread evenly over {count} nodes. Change --ranks or --nodes.")
@@ -123,7 +134,9 @@ def faults_command(
     built(paths().preload_library)
     built(paths().service)
     seed = random.SystemRandom().randrange(1 << 31) if seed is None else seed
-    strike = fault_kills.replace if restarts else fault_kills.kill
+    strike = fault_kills.kill
+    if restarts or breaks:
+        strike = fault_kills.replace if restarts else fault_kills.break_connections
     sites, found = [], []
     for count in counts:
         these = [
@@ -138,7 +151,7 @@ def faults_command(
     meta = comparison.base_meta(kinds) | turns.measure(sites, kills, launches * (START_S + RUN_S))
     meta |= {"seed": seed, "node_counts": counts, "ranks": ranks, "rate": rate}
     meta |= {"programs": [program.name for program in chosen]}
-    meta |= {"collectives": collectives, "return_errors": return_errors, "restarts": restarts}
+    meta |= {"collectives": collectives, "return_errors": return_errors, "restarts": restarts, "breaks": breaks}
     measured = [(unkilled, killed) for unkilled, killed in found if killed.launches]
     rows = [row_of(killed.labels, unkilled.launches[0], killed.launches) for unkilled, killed in measured]
     one_by_one = [killed.labels | kill.row for _, killed in found for kill in killed.launches]

@@ -49,6 +49,14 @@ class Proxy {
     plan.at += passed(plan.back);
     plan_ = plan;
   }
+  // What stands breaks; the next connections pass. `far_too`: else who was connected to sees nothing of it.
+  void break_all(bool far_too = true) {
+    for (Pair& pair : pairs_) {
+      if (!far_too) kept_.push_back(std::move(pair.far));
+      pair.near.reset(), pair.far.reset();
+    }
+    pairs_.clear();
+  }
   bool done() const { return done_; }
   size_t passed(bool back) const { return passed_[back ? 1 : 0]; }
   const std::vector<Data>& recorded() const { return recorded_; }  // what the first side said, by connection
@@ -137,6 +145,7 @@ class Proxy {
   Place place_;
   base::Fd listening_;
   std::deque<Pair> pairs_;
+  std::vector<base::Fd> kept_;
   std::vector<Data> recorded_;
   std::array<size_t, 2> passed_{};
   bool done_ = false;
