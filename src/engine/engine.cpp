@@ -213,6 +213,11 @@ uint64_t Engine::wait_ns() {
 
 uint64_t Engine::rest_ns() const { return state_->multicasts->rest_ns(); }
 
+uint64_t Engine::window() const {
+  const uint64_t bytes = state_->imports->window();
+  return bytes == UINT64_MAX ? 0 : bytes;
+}
+
 const Traffic& Engine::traffic() const { return state_->traffic; }
 
 bool Engine::expects(uint64_t bytes) const {

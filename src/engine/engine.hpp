@@ -169,6 +169,8 @@ class Engine : public fabric::Receiver {
   // Whether at least this much of blocks under way is still to be sent, or to be received, over the fabric.
   bool expects(uint64_t bytes) const;
   const Traffic& traffic() const;
+  // Bytes of long blocks that are asked for at once, as segments were lost where several sent; 0: nothing is bounded.
+  uint64_t window() const;
   // Bytes of blocks sent and received over the fabric so far.
   uint64_t moved_bytes() const { return traffic().sent_bytes + traffic().received_bytes; }
   // Short blocks were taken here and their senders not told, because that could wait for other messages. Whoever sleeps

@@ -96,12 +96,17 @@ void Exports::serve(Operation& operation, const Message& message) {
   // Our member sends nothing to that one, which would take something.
   if (index == kNoStep) return answer_empty(*operation.team, message.to, message.pull_id);
   ExportProgress& progress = operation.exports[index];
+  if (progress.pull_id == message.pull_id && progress.state == ExportState::sending) {  // more of it may leave
+    progress.granted = std::max(progress.granted, message.offset);
+    return progress.carried.by->allow(progress.carried, progress.granted);
+  }
   const bool reading = progress.state == ExportState::reading && progress.pull_id == 0;
   if (progress.state != ExportState::open && !reading) {  // the block was taken or is on its way: refused
     return refuse_pull(*operation.team, message.to, message.pull_id, OFFPATH_ERR_STATE);
   }
   progress.pull_id = message.pull_id;
   progress.limit = message.bytes;
+  progress.granted = message.offset;
   progress.readable = message.codecs;
   if (reading) return;  // the end of reading goes on with it
   progress.state = ExportState::requested;
@@ -166,6 +171,7 @@ void Exports::offer(Operation& operation, uint32_t index, const Location& source
                     operation.bytes_of(index),
                     progress.state == ExportState::requested,
                     progress.pull_id,
+                    progress.granted,
                     progress.readable,
                     peer.local,
                     peer.worker == s_.config.worker,

@@ -5,12 +5,13 @@
 #pragma once
 
 #include "engine/state.hpp"
+#include "engine/turns.hpp"
 
 namespace offpath::engine {
 
 class Imports final : public Room {
  public:
-  explicit Imports(State& state) : s_(state) {}
+  explicit Imports(State& state) : s_(state), turns_(state.config.chunk_bytes) {}
 
   void on_message(const wire::Message& message, fabric::Bytes payload) override;
   void forget(Operation& operation) override;
@@ -27,8 +28,10 @@ class Imports final : public Room {
   // A neighbour's block was copied, or could not be.
   void end_copy(Operation& operation, const LocalWork& work);
   const std::unordered_map<uint64_t, Pull>& pulls() const { return pulls_; }
-  // Over the fabric, of those that have begun to come.
+  // Over the fabric, of those that have begun to come: what comes without being asked for again.
   uint64_t bytes_left() const;
+  // See Turns.
+  uint64_t window() const { return turns_.window(); }
 
   // ---- the fabric's
   void announce(const wire::Message& message, size_t bytes, fabric::Announced handle) {
@@ -51,6 +54,12 @@ class Imports final : public Room {
   void note_placed(uint64_t pull_id, uint64_t bytes, const base::Status& status);
   void decode(const wire::Message& message, fabric::Bytes payload, Chunk* holder);
   void finish_pull(uint64_t pull_id, const base::Status& status, Cause cause);
+  // Asks for a block, so much of it now.
+  wire::Message pull_of(uint64_t pull_id, uint64_t upto) const;
+  // Says who may send more.
+  void give_turns();
+  // So much of a block is here. Now and then: whether what came lately had gaps.
+  void note_turn(uint64_t pull_id, uint64_t bytes);
   void handle_fail(const wire::Message& message);
   void handle_push(const wire::Message& message, fabric::Bytes payload);
   // False: there is none.
@@ -59,6 +68,10 @@ class Imports final : public Room {
 
   State& s_;
   std::unordered_map<uint64_t, Pull> pulls_;
+  Turns turns_;
+  std::map<fabric::Peer, uint64_t> disordered_;  // segments, by the last look
+  std::set<fabric::Peer> senders_;               // since then; and bytes of theirs
+  uint64_t unlooked_bytes_ = 0;
   std::deque<WaitingAnnouncement> announcements_;
 };
 

@@ -57,6 +57,7 @@ struct ExportProgress {
   bool pushable = true;  // until that has failed
   uint64_t pull_id = 0;
   uint64_t limit = 0;               // bytes the peer takes
+  uint64_t granted = UINT64_MAX;    // of these, so many now
   uint32_t readable = 0;            // codecs that it can read
   uint32_t next_waiting = kNoStep;  // another export that waits for the same step
   Carried carried;

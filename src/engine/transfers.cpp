@@ -30,12 +30,19 @@ void Imports::on_message(const Message& message, fabric::Bytes payload) {
 
 void Imports::forget(Operation& operation) {
   if (operation.steps_left == 0) return;
-  std::erase_if(pulls_, [&](const auto& entry) { return entry.second.operation == &operation; });
+  std::erase_if(pulls_, [&](const auto& entry) {
+    const bool over = entry.second.operation == &operation;
+    if (over) turns_.end(entry.first);
+    return over;
+  });
+  give_turns();
 }
 
 uint64_t Imports::bytes_left() const {
   uint64_t bytes = 0;
-  for (const auto& [id, pull] : pulls_) bytes += pull.total == UINT64_MAX ? 0 : pull.total - pull.placed;
+  for (const auto& [id, pull] : pulls_) {
+    bytes += pull.total == UINT64_MAX ? 0 : std::min(pull.total, turns_.granted(id)) - pull.placed;
+  }
   return bytes;
 }
 
@@ -46,6 +53,43 @@ uint64_t Imports::add(Pull&& pull) {
   while (id == 0 || pulls_.contains(id)) id = base::random_u64();
   pulls_.emplace(id, std::move(pull));
   return id;
+}
+
+Message Imports::pull_of(uint64_t pull_id, uint64_t upto) const {
+  const Pull& pull = pulls_.at(pull_id);
+  const Operation& operation = *pull.operation;
+  const Step& step = operation.graph.steps[pull.step];
+  Message message = about(Kind::pull, *operation.team, operation.incoming(), operation.key.number, step.peer,
+                          operation.team->spec.rank, step.tag);
+  message.bytes = pull.limit;
+  message.offset = upto;
+  message.codecs = s_.compression.coder.readable();
+  message.pull_id = pull_id;
+  return message;
+}
+
+void Imports::give_turns() {
+  while (const auto more = turns_.next()) {
+    const Pull& pull = pulls_.at(more->id);
+    s_.peers->send(*pull.operation->team, pull.operation->graph.steps[pull.step].peer, pull_of(more->id, more->upto));
+  }
+}
+
+void Imports::note_turn(uint64_t pull_id, uint64_t bytes) {
+  const Pull& pull = pulls_.at(pull_id);
+  const Operation& operation = *pull.operation;
+  turns_.arrive(pull_id, bytes, pull.total);
+  senders_.insert(static_cast<fabric::Peer>(operation.team->peer(operation.graph.steps[pull.step].peer)));
+  unlooked_bytes_ += bytes;
+  if (unlooked_bytes_ < turns_.look_bytes()) return;
+  bool lost = false;
+  for (const fabric::Peer peer : senders_) {
+    const uint64_t disordered = s_.fabric.connection(peer).disordered;
+    lost |= std::exchange(disordered_[peer], disordered) != disordered;
+  }
+  turns_.look(senders_.size(), lost);
+  senders_.clear();
+  unlooked_bytes_ = 0;
 }
 
 // A pull is made even where a failed step goes before it, because its peer waits until it was asked; but it takes
@@ -60,16 +104,13 @@ void Imports::want(Operation& operation, uint32_t index) {
     if (!status.ok()) operation.note_failure(status);
   }
   if (progress.failed) pull.limit = 0;
-  Message message = about(Kind::pull, *operation.team, operation.incoming(), operation.key.number, step.peer,
-                          operation.team->spec.rank, step.tag);
-  message.bytes = pull.limit;
-  message.codecs = s_.compression.coder.readable();
-  message.pull_id = add(std::move(pull));
-  if (operation.part == Part::collective && !operation.team->spec.members[step.peer].local) {
-    if (take_arrived(operation, message.pull_id)) return;
-    operation.asked[{step.peer, step.tag}] = message.pull_id;
+  const uint64_t limit = pull.limit, id = add(std::move(pull));
+  const bool elsewhere = !operation.team->spec.members[step.peer].local;
+  if (operation.part == Part::collective && elsewhere) {
+    if (take_arrived(operation, id)) return;
+    operation.asked[{step.peer, step.tag}] = id;
   }
-  s_.peers->send(*operation.team, step.peer, message);
+  s_.peers->send(*operation.team, step.peer, pull_of(id, elsewhere ? turns_.ask(id, limit) : limit));
 }
 
 void Imports::handle_fail(const Message& message) {
@@ -235,12 +276,18 @@ void Imports::note_placed(uint64_t pull_id, uint64_t bytes, const Status& status
   s_.note_moved(*pull.operation, bytes);
   pull.placed += bytes;
   s_.traffic.received_bytes += bytes;
-  if (pull.placed == pull.total) finish_pull(pull_id, {}, Cause::complete);
+  if (!pull.pushed) note_turn(pull_id, bytes);
+  if (pull.placed == pull.total) return finish_pull(pull_id, {}, Cause::complete);
+  give_turns();
 }
 
 // The block is complete or given up: either way its sender may have its buffer back, unless it has it already.
 void Imports::finish_pull(uint64_t pull_id, const Status& status, Cause cause) {
   const Pull pull = std::move(pulls_.extract(pull_id).mapped());
+  if (!pull.pushed) {
+    turns_.end(pull_id);
+    give_turns();
+  }
   Operation& operation = *pull.operation;
   const Step& step = operation.graph.steps[pull.step];
   Team& team = *operation.team;

@@ -65,6 +65,17 @@ struct GroupSpec {
   size_t chunk_bytes = 0;         // 0: as long as the network allows
 };
 
+// What the system has counted of the connections with a peer, so far; all 0 where it is not known.
+struct Connection {
+  uint64_t count = 0;
+  uint64_t sent = 0;        // segments with data
+  uint64_t resent = 0;      // of these, anew
+  uint64_t disordered = 0;  // segments that came behind a gap
+  uint64_t busy_us = 0;     // time with something to send; of that
+  uint64_t room_us = 0;     // the other side had no room
+  uint64_t round_us = 0;    // a round trip with data, smoothed
+};
+
 class Fabric {
  public:
   virtual ~Fabric() = default;
@@ -80,6 +91,10 @@ class Fabric {
   virtual void send(Peer peer, Bytes header, Bytes payload, uint64_t context, Of of = Of::interpreted) = 0;
   // Of what was sent to it, so many bytes have not come to its side yet, as far as is known here.
   virtual uint64_t backlog(Peer peer) const = 0;
+  // System calls: for now and then.
+  virtual Connection connection(Peer) const { return {}; }
+  // The sum over all peers; of round trips the longest.
+  virtual Connection connections() const { return {}; }
   virtual void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) = 0;
   virtual void drop(Announced handle) = 0;
   // The group is drained by its owner, and event_fd() is readable when something has come for it, too. Fails where the

@@ -30,6 +30,10 @@ class Named : public Fabric {
     fabric_->send(peer, header, payload, context, of);
   }
   uint64_t backlog(Peer peer) const override { return fabric_->backlog(peer); }
+  Connection connection(Peer peer) const override {
+    return fabric_ == nullptr ? Connection() : fabric_->connection(peer);
+  }
+  Connection connections() const override { return fabric_ == nullptr ? Connection() : fabric_->connections(); }
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override {
     fabric_->fetch(handle, buffer, bytes, context);
   }

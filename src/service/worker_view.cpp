@@ -42,6 +42,15 @@ void Worker::fill_page(session::WorkerPage& page, const Outbox* door) const {
   set(record.tasks_moved, tasks.moved);
   set(record.tasks_returned, tasks.returned);
   set(record.tasks_rerun, tasks.rerun);
+  const fabric::Connection wires = fabric_->connections();
+  set(record.connections, wires.count);
+  set(record.segments_sent, wires.sent);
+  set(record.segments_resent, wires.resent);
+  set(record.segments_disordered, wires.disordered);
+  set(record.sending_ns, wires.busy_us * 1000);
+  set(record.no_room_ns, wires.room_us * 1000);
+  set(record.round_trip_ns, wires.round_us * 1000);
+  set(record.window_bytes, engine_->window());
   uint32_t count = 0, left_out = 0;
   for (const auto& [id, client] : clients_) {
     const auto number = door == nullptr ? std::nullopt : client->number_at(*door);

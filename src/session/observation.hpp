@@ -17,7 +17,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kObservationMagic = 0x314f50'4646'4f00ULL;  // "\0OFFPO1"
-inline constexpr uint32_t kObservationVersion = 1;
+inline constexpr uint32_t kObservationVersion = 2;
 inline constexpr uint32_t kObservedClients = 512;  // of a worker
 inline constexpr uint32_t kUnknownRank = UINT32_MAX;
 
@@ -39,7 +39,7 @@ struct alignas(64) WorkerRecord {
 #define OFFPATH_OBSERVED_WORKER(bits, name, metric, about) Atomic##bits name;
 #include <offpath/words/observed.def>
 };
-static_assert(sizeof(WorkerRecord) == 128);
+static_assert(sizeof(WorkerRecord) == 192);
 
 // The oldest operation in flight, and what holds it up.
 struct OldestRecord {

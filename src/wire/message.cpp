@@ -18,7 +18,7 @@ bool fields(Codec& codec, Of& m) {
     case Kind::request:
       return route();
     case Kind::pull:
-      return route() && codec(m.tag, m.pull_id, m.bytes, m.codecs);
+      return route() && codec(m.tag, m.pull_id, m.bytes, m.offset, m.codecs);
     case Kind::task:
       return route() && codec(m.tag, m.status, m.codecs, m.word, m.chunk_bytes, m.digest, m.rate, m.first, m.count);
     case Kind::fetch:

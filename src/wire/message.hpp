@@ -3,7 +3,8 @@
 // wire whatever the processor; every length is checked; unknown versions and kinds are refused.
 //
 // The pull protocol (docs/architecture.md): the receiver of data asks.
-//   pull   receiver -> sender   "send me what member `from` exports to member `to` in operation `number`"
+//   pull   receiver -> sender   "send me what member `from` exports to member `to` in operation `number`", so much of it now.
+//                               Again, with the same id: more of it (engine/turns.hpp)
 //   data   sender -> receiver   a chunk, payload follows; the pull's id says where it belongs. An empty block is one of
 //                               these without payload
 //   coded  sender -> receiver   a chunk, too, whose payload means `length` bytes in one of the codecs that the pull has named
@@ -51,7 +52,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 14;
+inline constexpr uint8_t kVersion = 15;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = base::kBlockLimitBytes;
 inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
@@ -122,7 +123,7 @@ struct Message {
   int32_t status = 0;        // done fail lost reply: offpath_status_t
   uint64_t pull_id = 0;      // pull data coded fail: chosen at random by the receiver
   uint64_t bytes = 0;        // pull: most that is accepted; data, coded: length of the whole block
-  uint64_t offset = 0;       // data, coded: of this chunk in the block
+  uint64_t offset = 0;       // data, coded: of this chunk in the block; pull: bytes of the block that may leave now
   uint32_t codecs = 0;       // pull, fetch: a bit for each that the receiver can read; task: that all can
   uint32_t length = 0;       // coded: of what the chunk means
   uint32_t check = 0;        // coded: of that

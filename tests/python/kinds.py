@@ -9,7 +9,7 @@ SIDE_BY_SIDE = {
     "test_call_sites", "test_charts", "test_cli_errors", "test_clusters", "test_command_line",
     "test_config", "test_dashboard", "test_demo_result", "test_docs", "test_docs_site", "test_dpus",
     "test_frames", "test_goals", "test_imports", "test_include_check", "test_measure_programs",
-    "test_measured", "test_memory", "test_mpi_functions", "test_nightly", "test_oldest",
+    "test_measured", "test_memory", "test_network_words", "test_mpi_functions", "test_nightly", "test_oldest",
     "test_otf2", "test_packaging", "test_papers", "test_plan", "test_plan_balance", "test_plan_dealing",
     "test_plan_messages", "test_plan_minimd", "test_plan_training",
     "test_plan_validation", "test_policy_table", "test_run", "test_run_guest", "test_runtime_folder", "test_selftest",

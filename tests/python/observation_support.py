@@ -19,7 +19,7 @@ MOST = 4  # client records of a page
 def page(clients=(), *, generation=2, cpu_ns=0, sent=0, received=0, clients_count=None, tasks=()) -> bytes:
     count = len(clients) if clients_count is None else clients_count
     head = layout.WORKER.pack(generation, time.monotonic_ns(), cpu_ns, 5, sent, received, 300, 0, count, 0,
-                              *tasks, *[0] * (7 - len(tasks)))  # fmt: skip
+                              *tasks, *[0] * (15 - len(tasks)))  # fmt: skip
     return head + b"".join(clients) + bytes((MOST - len(clients)) * layout.CLIENT_BYTES)
 
 

@@ -13,6 +13,7 @@ from offpath.base import words
 from offpath.base.oldest import zip_equal
 from offpath.base.sizes import rough_size_text
 from offpath.base.tables import Table
+from offpath.telemetry import network
 from offpath.telemetry.jobs import Job
 from offpath.telemetry.observation import Client, Oldest, Snapshot, Worker
 
@@ -39,6 +40,7 @@ def _worker(before: Worker, now: Worker) -> dict:
     return {
         **counters,
         "load": _ratio((now.cpu_ns - before.cpu_ns) / 1e9, seconds),
+        "network": network.verdict(before, now),
         "tasks_running": (now.tasks_run_ns - before.tasks_run_ns) / 1e9 / seconds if seconds > 0 else 0.0,
         "per_second": {name: _rate(before, now, name, seconds) for name in WORKER_RATES},
     }
@@ -80,7 +82,11 @@ def _ratio(part_s: float, seconds: float) -> float:
 
 
 def screen(jobs: list[dict]) -> Group:
-    return Group(*(part for job in jobs for part in (_title(job), _workers(job), *_tasks(job), _ranks(job))))
+    return Group(*(part for job in jobs for part in _parts(job)))
+
+
+def _parts(job: dict) -> list:
+    return [_title(job), _workers(job), *_network(job), *_tasks(job), _ranks(job)]
 
 
 def _title(job: dict) -> Text:
@@ -103,6 +109,15 @@ def _workers(job: dict) -> Table:
         sizes = [rough_size_text(rates[name]) for name in ("received_bytes", "sent_bytes", "local_bytes")]
         table.add_row(str(number), f"{worker['load']:.0%}", *sizes, f"{rates['wakeups']:.0f}")
     return table
+
+
+def _network(job: dict) -> list[Text]:
+    """What the counters of its connections say, if anything."""
+    return [
+        Text(f"network of worker {number}: {says}.")
+        for number, worker in enumerate(job["workers"])
+        for says in worker["network"]
+    ]
 
 
 def _tasks(job: dict) -> list[Table]:

@@ -47,6 +47,7 @@ struct Offer {
   uint64_t bytes;
   bool asked;  // for, by its receiver, who takes as much; then there is a pull's id, and
   uint64_t pull_id;
+  uint64_t granted;   // so many bytes may leave now
   uint32_t readable;  // codecs that he can read
   bool near;          // he is served by this service, and
   bool same_worker;   // by this worker

@@ -21,11 +21,13 @@ class Carrier {
   virtual bool take(const Offer& offer) = 0;
   // Moves a chunk of everything it has taken. False: there was nothing to be done.
   virtual bool move() { return false; }
+  // So many bytes of a block that it carries may leave by now.
+  virtual void allow(const Carried&, uint64_t /*bytes*/) {}
   // A block that it carries is taken, or its operation over: nothing more of it leaves.
   virtual void forget(Carried&) {}
   // A chunk that it sent has left; `transfer` is what it wrote into the chunk.
   virtual void on_sent(uint64_t /*transfer*/) {}
-  // Of what it has taken: bytes still to be sent over the fabric.
+  // Of what it has taken: bytes still to be sent over the fabric that may leave by now.
   virtual uint64_t bytes_left() const { return 0; }
 };
 

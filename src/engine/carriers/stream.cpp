@@ -31,7 +31,8 @@ class Stream : public Carrier {
     const fabric::Peer peer = blocks_.peer_of(offer.block);
     if (peer == UINT32_MAX) return true;  // its loss ends the operation
     const uint64_t id = carried.transfer = next_id_++;
-    Flow flow{offer.block, peer, offer.pull_id, offer.source, offer.bytes, 0, 0, 0, offer.readable, offer.interpreted};
+    Flow flow{offer.block, peer, offer.pull_id,  offer.source,     offer.bytes, offer.granted, 0,
+              0,           0,    offer.readable, offer.interpreted};
     flow.coding = blocks_.plan_coding(offer);
     blocks_.coding.begin(id, peer, flow.coding);
     flows_.emplace(id, std::move(flow));
@@ -45,7 +46,8 @@ class Stream : public Carrier {
     for (size_t left = flows_.size(); left > 0 && !flows_.empty(); --left) {
       if (it == flows_.end()) it = flows_.begin();
       const uint64_t id = it->first;
-      if (it->second.offset < it->second.bytes && it->second.in_flight < blocks_.limits.chunks_in_flight) {
+      const Flow& flow = it->second;
+      if (flow.offset < flow.allowed() && flow.in_flight < blocks_.limits.chunks_in_flight) {
         if (!send_chunk(id)) break;
         busy = true;
         last_served_ = id;
@@ -53,6 +55,10 @@ class Stream : public Carrier {
       it = flows_.upper_bound(id);  // sending may have ended some
     }
     return busy;
+  }
+
+  void allow(const Carried& carried, uint64_t bytes) override {
+    if (const auto it = flows_.find(carried.transfer); it != flows_.end()) it->second.granted = bytes;
   }
 
   void forget(Carried& carried) override {
@@ -66,7 +72,7 @@ class Stream : public Carrier {
 
   uint64_t bytes_left() const override {
     uint64_t bytes = 0;
-    for (const auto& [id, flow] : flows_) bytes += flow.bytes - flow.offset;
+    for (const auto& [id, flow] : flows_) bytes += flow.allowed() - flow.offset;
     return bytes;
   }
 
@@ -77,6 +83,7 @@ class Stream : public Carrier {
     uint64_t pull_id;
     Location source;
     uint64_t bytes;
+    uint64_t granted;    // of these, by its receiver
     uint64_t offset;     // of what is to be read next
     uint32_t in_flight;  // chunks: being read or sent
     uint32_t reading;
@@ -85,6 +92,8 @@ class Stream : public Carrier {
     Compression::Plan coding = {};
     codecs::Chooser::Decision decision = {};  // of the chunk that is read, where that is automatic
     Tries tries = {};
+
+    uint64_t allowed() const { return std::min(bytes, granted); }
   };
 
   // Whether the next chunk goes as it is; else it is read into memory of ours, to be coded or looked at.
@@ -103,7 +112,7 @@ class Stream : public Carrier {
   // this side only: such chunks grow.
   uint64_t next_bytes(const Flow& flow) const {
     const uint64_t left = flow.bytes - flow.offset;
-    const uint64_t longest = std::min<uint64_t>(blocks_.limits.chunk_bytes, left);
+    const uint64_t longest = std::min({blocks_.limits.chunk_bytes, left, flow.granted - flow.offset});
     const bool prompt = flow.source.memory->prompt();
     if (prompt && !flow.coding.may_code()) return longest;
     const uint64_t whole = (prompt ? flow.offset : std::min(flow.offset, left / 2)) / kWholeBytes * kWholeBytes;

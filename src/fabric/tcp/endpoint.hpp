@@ -56,6 +56,8 @@ class Endpoint final : public Fabric {
   void give_up(fabric::Peer peer) override;
   void send(fabric::Peer peer, Bytes header, Bytes payload, uint64_t context, Of of = Of::interpreted) override;
   uint64_t backlog(fabric::Peer peer) const override;
+  Connection connection(fabric::Peer peer) const override;
+  Connection connections() const override;
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override;
   void drop(Announced handle) override;
   base::Result<std::shared_ptr<Group>> join(const GroupSpec& spec) override;
@@ -119,6 +121,7 @@ class Endpoint final : public Fabric {
   Got read(Link& link);
   void end_link(Link& link);
   bool write_links();
+  static void add_counts(const Peer& peer, Connection& sum);
   static bool ends_in_order(const Peer& peer);
   void drain(Peer& peer);
   bool all_written() const;

@@ -178,6 +178,29 @@ uint64_t Endpoint::backlog(fabric::Peer number) const {
   return bytes;
 }
 
+void Endpoint::add_counts(const Peer& peer, Connection& sum) {
+  for (const Link& link : peer.links) {
+    if (!link.stands()) continue;
+    const Connection one = counts_of(link.socket.get());
+    ++sum.count;
+    sum.sent += one.sent, sum.resent += one.resent, sum.disordered += one.disordered;
+    sum.busy_us += one.busy_us, sum.room_us += one.room_us;
+    sum.round_us = std::max(sum.round_us, one.round_us);
+  }
+}
+
+Connection Endpoint::connection(fabric::Peer number) const {
+  Connection sum;
+  add_counts(*peers_[number], sum);
+  return sum;
+}
+
+Connection Endpoint::connections() const {
+  Connection sum;
+  for (const auto& peer : peers_) add_counts(*peer, sum);
+  return sum;
+}
+
 // Whether all bytes have come to the other side's kernel. A connection that ends takes no more: nobody closes half of
 // one.
 bool Endpoint::all_written() const {

@@ -4,7 +4,8 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -157,6 +158,18 @@ Fd begin_connect(const Place& place, const SocketOptions& options) {
     errno = number;
   }
   return socket;
+}
+
+Connection counts_of(int socket) {
+  tcp_info info{};  // an older kernel fills a part of it
+  socklen_t bytes = sizeof(info);
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return {};
+  return {.sent = info.tcpi_data_segs_out,
+          .resent = info.tcpi_total_retrans,
+          .disordered = info.tcpi_rcv_ooopack,
+          .busy_us = info.tcpi_busy_time,
+          .room_us = info.tcpi_rwnd_limited,
+          .round_us = info.tcpi_rtt};
 }
 
 int connect_error(int socket) {

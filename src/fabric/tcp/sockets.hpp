@@ -33,6 +33,7 @@ base::Fd accept_from(int listening, const SocketOptions& options);
 base::Fd begin_connect(const Place& place, const SocketOptions& options);
 // Once it is writable: 0, or the error.
 int connect_error(int socket);
+Connection counts_of(int socket);
 
 // As many bytes as there are, at once or not at all: what handshakes say fits into any buffer.
 bool send_words(int socket, Bytes words);

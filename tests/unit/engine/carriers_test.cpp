@@ -53,9 +53,10 @@ class Carriers : public ::testing::Test {
   Carriers() { blocks_.peer = fabric_->connect(other_->address()).value(); }
 
   Offer offer(uint64_t bytes, bool asked, bool near = false) {
-    return {{}, source_, bytes, asked, 1, 0, near, false, false};
+    return {{}, source_, bytes, asked, 1, granted_, 0, near, false, false};
   }
 
+  uint64_t granted_ = UINT64_MAX;
   fabric::LoopbackNetwork network_{1};
   std::unique_ptr<fabric::Fabric> fabric_ = network_.make_endpoint(), other_ = network_.make_endpoint();
   ChunkPool chunks_{4096, 16};
@@ -106,6 +107,18 @@ TEST_F(Carriers, StreamSendsChunksWithinItsLimitsAndForgetsOnDemand) {
   EXPECT_EQ(stream->bytes_left(), 0U);
   EXPECT_FALSE(stream->move());
   EXPECT_EQ(blocks_.refused, 0);
+}
+
+TEST_F(Carriers, StreamSendsNoMoreThanItsReceiverAllows) {
+  const auto stream = make_stream(blocks_, sender_);
+  granted_ = 1024;
+  ASSERT_TRUE(stream->take(offer(10'000, true)));
+  while (stream->move()) continue;
+  EXPECT_EQ(blocks_.left, 1024U);
+  stream->allow(blocks_.carried, 2048);
+  while (stream->move()) continue;
+  EXPECT_EQ(blocks_.left, 2048U);
+  EXPECT_EQ(stream->bytes_left(), 0U) << "nothing more leaves unless it is asked for";
 }
 
 }  // namespace

@@ -48,7 +48,9 @@ struct Cluster::Worker : engine::Neighbours {
       : cluster(owner),
         node(its_node),
         fabric(std::make_unique<CountingFabric>(owner.network_->make_endpoint())),
-        engine(std::make_unique<engine::Engine>(config, *fabric, *this, owner)) {}
+        engine(std::make_unique<engine::Engine>(config, *fabric, *this, owner)) {
+    fabric->loses = getenv("OFFPATH_TEST_LOSES") != nullptr;
+  }
   void send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) override {
     Worker& to = neighbour(worker);
     to.mailbox.emplace_back([&to, message, body = std::vector<uint8_t>(payload.begin(), payload.end())] {

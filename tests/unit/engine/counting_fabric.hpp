@@ -26,6 +26,7 @@ class CountingFabric : public fabric::Fabric {
   void send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context, fabric::Of of) override;
   base::Result<std::shared_ptr<fabric::Group>> join(const fabric::GroupSpec& spec) override;
   uint64_t backlog(fabric::Peer peer) const override { return fabric_->backlog(peer); }
+  fabric::Connection connection(fabric::Peer) const override { return {.disordered = loses ? ++disordered_ : 0}; }
   void fetch(fabric::Announced handle, void* buffer, size_t bytes, uint64_t context) override {
     fabric_->fetch(handle, buffer, bytes, context);
   }
@@ -36,12 +37,14 @@ class CountingFabric : public fabric::Fabric {
   void flush(int timeout_ms) override { fabric_->flush(timeout_ms); }
   std::vector<wire::Kind> sent;
   std::vector<wire::Kind> batched;  // in batches
+  bool loses = false;               // whenever somebody looks, segments have come behind gaps
   std::set<fabric::Of> data_of;     // what was said of blocks'
   std::vector<std::shared_ptr<fabric::Group>> groups_joined;
   fabric::LoopbackGroups* groups = nullptr;  // null: no multicast
   std::function<std::shared_ptr<fabric::Group>(std::shared_ptr<fabric::Group>)> wrap_group;
 
  private:
+  mutable uint64_t disordered_ = 0;
   std::unique_ptr<fabric::Fabric> fabric_;
 };
 

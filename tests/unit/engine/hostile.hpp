@@ -139,7 +139,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     m.number = number;
     m.from = from;
     m.to = to;
-    m.bytes = kBlock;
+    m.bytes = m.offset = kBlock;
     m.pull_id = 4711;
     return m;
   }

@@ -234,7 +234,7 @@ TEST_F(Hostile, PullsOfTooLittleEndAnExportOnce) {
   const std::vector<int64_t> displs{0, 0};
   for (uint64_t i = 0; i < 4; ++i) {  // parked: the operation is not posted yet
     Message m = about(Kind::pull, 0, 0, 1);
-    m.bytes = 10;
+    m.bytes = m.offset = 10;
     m.pull_id = 50 + i;
     say(m);
   }
@@ -252,10 +252,10 @@ TEST_F(Hostile, WhatIsGoneIsNotEmpty) {
   graph.pull(1, 3, graph::client_place(address_of(target.data())), kBlock);  // so that the operation goes on
   honest->post(team, 0, std::move(graph), 0);
   settle();
-  const auto ask = [&](uint32_t tag) {
+  auto ask = [&, asked = 0](uint32_t tag) mutable {
     Message pull = about(Kind::pull, 0, 0, 1);
     pull.tag = tag;
-    pull.pull_id += tag;
+    pull.pull_id += ++asked;
     heard.clear();
     say(pull);
     settle();

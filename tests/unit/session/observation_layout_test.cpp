@@ -16,11 +16,11 @@ using Golden = std::pair<const char*, size_t>;  // all of each: a new one is add
 
 TEST(ObservationLayout, Constants) {
   EXPECT_EQ(kObservationMagic, 0x314f504646'4f00ULL);
-  EXPECT_EQ(kObservationVersion, 1U);
+  EXPECT_EQ(kObservationVersion, 2U);
   EXPECT_EQ(kObservedClients, 512U);
   EXPECT_EQ(base::kNamedMembers, 8U);
   EXPECT_EQ(kObservationHeaderBytes, 4096U);
-  EXPECT_EQ(kPageBytes, 131200U);
+  EXPECT_EQ(kPageBytes, 131264U);
 }
 
 TEST(ObservationLayout, Waits) {
@@ -51,11 +51,15 @@ TEST(ObservationLayout, Header) {
 }
 
 TEST(ObservationLayout, Worker) {
-  constexpr Golden kFields[] = {
-      {"generation", 0},       {"updated_ns", 8},   {"cpu_ns", 16},       {"wakeups", 24},      {"sent_bytes", 32},
-      {"received_bytes", 40},  {"local_bytes", 48}, {"refused", 56},      {"clients", 64},      {"left_out", 68},
-      {"tasks_submitted", 72}, {"tasks_done", 80},  {"tasks_failed", 88}, {"tasks_run_ns", 96}, {"tasks_moved", 104},
-      {"tasks_returned", 112}, {"tasks_rerun", 120}};
+  constexpr Golden kFields[] = {{"generation", 0},       {"updated_ns", 8},        {"cpu_ns", 16},
+                                {"wakeups", 24},         {"sent_bytes", 32},       {"received_bytes", 40},
+                                {"local_bytes", 48},     {"refused", 56},          {"clients", 64},
+                                {"left_out", 68},        {"tasks_submitted", 72},  {"tasks_done", 80},
+                                {"tasks_failed", 88},    {"tasks_run_ns", 96},     {"tasks_moved", 104},
+                                {"tasks_returned", 112}, {"tasks_rerun", 120},     {"connections", 128},
+                                {"segments_sent", 136},  {"segments_resent", 144}, {"segments_disordered", 152},
+                                {"sending_ns", 160},     {"no_room_ns", 168},      {"round_trip_ns", 176},
+                                {"window_bytes", 184}};
   size_t at = 0;
 #define OFFPATH_OBSERVED_WORKER(bits, name, metric, about)     \
   ASSERT_LT(at, std::size(kFields));                           \
@@ -64,8 +68,8 @@ TEST(ObservationLayout, Worker) {
   ++at;
 #include <offpath/words/observed.def>
   EXPECT_EQ(at, std::size(kFields));
-  EXPECT_EQ(sizeof(WorkerRecord), 128U);
-  EXPECT_AT(WorkerPage, clients, 128);
+  EXPECT_EQ(sizeof(WorkerRecord), 192U);
+  EXPECT_AT(WorkerPage, clients, 192);
 }
 
 TEST(ObservationLayout, Client) {
