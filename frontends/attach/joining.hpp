@@ -51,6 +51,8 @@ class Membership {
   bool has_gone_on() const { return sessions_.have_gone_on(); }
   // The service has cores of its own: short spinning disturbs nobody.
   bool spare_cores() const { return cores_.spare; }
+  // This node's processes outnumber the cores that they are bound to.
+  bool crowded() const { return cores_.crowded; }
   // From now on waits inside the native library rest, if this node's processes share cores with the service or each other, or the
   // user wants it.
   // yield_when_idle: has the library say when it finds nothing, and returns whether it did before; null: it always does.

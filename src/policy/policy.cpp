@@ -39,9 +39,11 @@ Table Table::measured(const Network& network) {
   Table table;
   uint64_t later = 1;
   while (network.bytes_per_ns >= 2 * static_cast<double>(later) * kMeasuredRate) later *= 2;
+  const bool waits_cost = network.shares_cores && network.crowded;
   const bool gains = !network.shares_cores || network.bytes_per_ns < kMostSharedRate;
   for (const auto& [collective, from_bytes] : kMeasured) {
     if (from_bytes == kNever || (!gains && has_size(collective))) continue;
+    if (waits_cost && collective == Collective::send) continue;
     table.append({collective, Path::dpu, 2, from_bytes * later, kUnlimitedBytes});
   }
   return table;

@@ -60,6 +60,7 @@ struct Choice {
 struct Network {
   double bytes_per_ns = 0;    // that a node sends; 0: not known
   bool shares_cores = false;  // services have no cores of their own
+  bool crowded = false;       // nor have ranks: there are more of them than cores
 };
 
 class Table {
@@ -67,7 +68,8 @@ class Table {
   // No rows: everything stays on the host.
   Table() = default;
   // The rows that ship with Offpath, from measurement. What pays is that a transfer takes long: where the network is faster
-  // they begin later. Where ranks and services share cores there are none for a fast one, as its data takes the cores.
+  // they begin later. Where ranks and services share cores there are none for a fast one, as its data takes the cores; and none of
+  // messages where ranks have to share them with each other, too.
   static Table measured(const Network& network = {});
 
   // Appends the rows of a text such as "ialltoall:512K-inf:dpu,ibcast:host": separated by commas or line ends, from

@@ -111,9 +111,9 @@ bool Job::apply_policy(const Opening& opening, const policy::Network& network) {
 // Where rows from measurement decide about anything.
 void Job::adjust_to_network(const Opening& opening) {
   if (!policy_.is_measured(member_.nodes().count())) return;
-  int shares = spare_cores() ? 0 : 1;
-  native.Allreduce(MPI_IN_PLACE, &shares, 1, MPI_INT, MPI_MAX, control_);
-  const policy::Network network{measure_network(member_.nodes(), control_), shares != 0};
+  int worst = spare_cores() ? 0 : member_.crowded() ? 2 : 1;
+  native.Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, control_);
+  const policy::Network network{measure_network(member_.nodes(), control_), worst != 0, worst == 2};
   apply_policy(opening, network);
   if (rank() != 0) return;
   say(settings_, LogLevel::info, "the network between nodes moves %.2f bytes in a ns", network.bytes_per_ns);

@@ -151,6 +151,14 @@ TEST(Policy, MeasuredRowsBeginLaterWhereTheNetworkIsFaster) {
   EXPECT_EQ(first({1.2, false}, Collective::ibcast), 8 * 256 * kKiB) << "10 Gbit/s";
 }
 
+TEST(Policy, MessagesStayWithTheMpiWhereRanksShareCoresWithEachOther) {
+  const Table table = Table::measured({0.16, true, true});
+  EXPECT_FALSE(table.offloads(Collective::send, 2));
+  EXPECT_TRUE(table.offloads(Collective::ialltoall, 2));
+  EXPECT_TRUE(Table::measured({0.16, true, false}).offloads(Collective::send, 2));
+  EXPECT_TRUE(Table::measured({0.16, false, true}).offloads(Collective::send, 2)) << "services have their own";
+}
+
 TEST(Policy, NothingIsMeasuredToGainOnSharedCoresBesideAFastNetwork) {
   const Table table = Table::measured({1.2, true});
   EXPECT_FALSE(table.is_measured(2));
