@@ -26,9 +26,10 @@ void Peers::handle_hello(const Message& message) {
     const auto& [key, team] = *next;
     if (key.id != message.team) return;
     if (message.from >= team->spec.members.size()) return s_.refuse_message("a member that the team does not have");
-    if (team->lost[message.from] != 0) {
-      team->peers[team->spec.members.worker_of(message.from)] = -1;  // so it goes by the new connection
-      say_lost(*team, message.from, obituary_of(static_cast<Loss>(team->lost[message.from])));
+    int64_t& peer = team->peers[team->spec.members.worker_of(message.from)];
+    if (peer >= 0 && s_.sender.is_lost(static_cast<fabric::Peer>(peer))) {
+      peer = -1;  // so it goes by the new connection
+      say_lost(*team, message.from, obituary_of(Loss::service));
     } else {
       team->exchange.note_present(message.from);
     }
