@@ -124,6 +124,8 @@ def test_bad_arguments_are_one_line(tmp_path):
     assert_one_line_error(offpath("bench", "faults", "--collectives", "iscan"), "'iscan'", "ibcast")
     assert_one_line_error(offpath("bench", "faults", "--nodes", "0"), "--nodes 0")
     assert_one_line_error(offpath("bench", "faults", "--nodes", "3"), "4 ranks", "3 nodes")
+    for words in (("--nodes", "1,2"), ("--restarts",)):
+        assert_one_line_error(offpath("bench", "faults", "--breaks", *words), "--breaks needs several nodes")
     assert_one_line_error(offpath("bench", "faults", "--json", str(tmp_path)), "--json")
 
 
