@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Imports: the blocks that members of this worker want of others: asked for, arriving, there. One state for each (Pull), in one
-// table. transfers.cpp: chunks that come over the fabric; coded.cpp: compressed ones; pushes.cpp: short blocks that nobody has asked
-// for. Owned by the engine; on the worker's thread; blocks nobody. A block that fails is its step's failure. Internal to engine/.
+// table. asking.cpp: how much is asked for; transfers.cpp: chunks that come over the fabric; coded.cpp: compressed ones; pushes.cpp: short
+// blocks that nobody has asked for. Owned by the engine; on the worker's thread; blocks nobody. A block that fails is its step's failure. Internal to engine/.
 #pragma once
 
 #include "engine/state.hpp"
