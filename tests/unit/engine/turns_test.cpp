@@ -134,7 +134,7 @@ uint64_t most_under_way(bool loses) {
 // One block is asked for whole; of the others there is a beginning each, and the window.
 TEST(Turns, IncastIsBoundedWhereSegmentsAreLost) {
   EXPECT_LE(most_under_way(true), 20 * kChunk + 7 * kFirst + 2 * kChunk);
-  if (getenv("OFFPATH_TEST_FABRIC") != nullptr) return;  // how much leaves before it is read is the system's choice there
+  if (getenv("OFFPATH_TEST_FABRIC") != nullptr) return;  // there the system takes what it likes
   EXPECT_GT(most_under_way(false), 8 * 10 * kChunk) << "and only there";
 }
 
