@@ -32,13 +32,14 @@ void Imports::note_turn(uint64_t pull_id, uint64_t bytes) {
   const Pull& pull = pulls_.at(pull_id);
   const Operation& operation = *pull.operation;
   turns_.arrive(pull_id, bytes, pull.total);
-  senders_.insert(static_cast<fabric::Peer>(operation.team->peer(operation.graph.steps[pull.step].peer)));
+  const int64_t peer = operation.team->peer(operation.graph.steps[pull.step].peer);
+  if (peer >= 0) senders_.insert(static_cast<fabric::Peer>(peer));
   unlooked_bytes_ += bytes;
   if (unlooked_bytes_ < turns_.look_bytes()) return;
   bool lost = false;
-  for (const fabric::Peer peer : senders_) {
-    const uint64_t disordered = s_.fabric.connection(peer).disordered;
-    lost |= std::exchange(disordered_[peer], disordered) != disordered;
+  for (const fabric::Peer sender : senders_) {
+    const uint64_t disordered = s_.fabric.connection(sender).disordered;
+    lost |= std::exchange(disordered_[sender], disordered) != disordered;
   }
   turns_.look(senders_.size(), lost);
   senders_.clear();

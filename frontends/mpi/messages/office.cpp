@@ -135,12 +135,16 @@ bool Office::broken() const {
 
 std::vector<uint8_t> Office::losses() const {
   const offpath_team_t* const team = team_;
+  if (team == nullptr || offpath_team_broken(team) == 0) return {};
   std::vector<uint8_t> how(static_cast<size_t>(job.size()));
-  if (team != nullptr && offpath_team_broken(team) != 0) offpath_team_lost(team, how.data());
+  offpath_team_lost(team, how.data());
   return how;
 }
 
-bool Office::has_lost_process(int peer) const { return losses()[static_cast<size_t>(peer)] == OFFPATH_LOSS_PROCESS; }
+bool Office::has_lost_process(int peer) const {
+  const std::vector<uint8_t> how = losses();
+  return !how.empty() && how[static_cast<size_t>(peer)] == OFFPATH_LOSS_PROCESS;
+}
 
 bool Office::has_lost() {
   if (!has_lost_.load(std::memory_order_acquire) && broken()) has_lost_.store(true, std::memory_order_release);

@@ -178,7 +178,7 @@ class Office {
   void say_held_to_all();
   // The team that is used now has lost a member, or a service.
   bool broken() const;
-  // How each process is known to be lost there, as an offpath_loss_t.
+  // How each process is known to be lost there, as an offpath_loss_t; empty: none is.
   std::vector<uint8_t> losses() const;
   // After a loss, step by step.
   void come_back();

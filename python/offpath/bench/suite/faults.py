@@ -134,9 +134,7 @@ def faults_command(
     built(paths().preload_library)
     built(paths().service)
     seed = random.SystemRandom().randrange(1 << 31) if seed is None else seed
-    strike = fault_kills.kill
-    if restarts or breaks:
-        strike = fault_kills.replace if restarts else fault_kills.break_connections
+    strike = fault_kills.replace if restarts else fault_kills.break_connections if breaks else fault_kills.kill
     sites, found = [], []
     for count in counts:
         these = [
