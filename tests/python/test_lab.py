@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, eventually, offpath, requires_root
+from offpath.base import proc
 from offpath.base.errors import UserError
 from offpath.lab import Lab, inventory, network, quota, state
 from offpath.lab import plan as planning
@@ -28,6 +29,15 @@ def assert_nothing_left(name):
 
 def links_of_the_machine():
     return sorted(os.listdir("/sys/class/net"))
+
+
+@pytest.mark.parametrize("state, memory, dead", [("R", "0", True), ("R", "4096", False), ("Z", "0", True)])
+def test_a_process_that_ends_is_dead(monkeypatch, state, memory, dead):
+    """It has no environment any more, by which the run is known that it was of."""
+    monkeypatch.setattr(proc, "stat", lambda pid: [state, *["1"] * 19, memory])
+    assert proc.is_dead(1) is dead
+    monkeypatch.undo()
+    assert not proc.is_dead(os.getpid())
 
 
 @pytest.mark.parametrize("ppn", [1, 2])

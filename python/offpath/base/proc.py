@@ -11,8 +11,10 @@ def stat(pid: int) -> list[str]:
 
 
 def is_dead(pid: int) -> bool:
-    """Only its parent has not collected it yet. Raises OSError."""
-    return stat(pid)[0] in "ZX"
+    """It runs nothing any more: only its parent has not collected it yet, or it ends, and has given its memory back.
+    Raises OSError."""
+    fields = stat(pid)
+    return fields[0] in "ZX" or fields[20] == "0"
 
 
 def parent(pid: int) -> int:
