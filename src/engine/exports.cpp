@@ -98,7 +98,9 @@ void Exports::serve(Operation& operation, const Message& message) {
   ExportProgress& progress = operation.exports[index];
   if (progress.pull_id == message.pull_id && progress.state == ExportState::sending) {  // more of it may leave
     progress.granted = std::max(progress.granted, message.offset);
-    return progress.carried.by->allow(progress.carried, progress.granted);
+    // No longer carried: the operation has ended, and nothing more of it leaves.
+    if (Carrier* const by = progress.carried.by) by->allow(progress.carried, progress.granted);
+    return;
   }
   const bool reading = progress.state == ExportState::reading && progress.pull_id == 0;
   if (progress.state != ExportState::open && !reading) {  // the block was taken or is on its way: refused

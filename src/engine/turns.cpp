@@ -36,8 +36,9 @@ void Turns::arrive(uint64_t id, uint64_t bytes, uint64_t total) {
     under_way_ += block.granted;
     if (block.granted < total) waiting_.push_back(id);
   }
-  block.here += bytes;
-  under_way_ -= bytes;
+  const uint64_t counted = std::min(bytes, block.granted - block.here);  // who sends more than he may is not counted
+  block.here += counted;
+  under_way_ -= counted;
 }
 
 void Turns::end(uint64_t id) {

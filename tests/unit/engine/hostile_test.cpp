@@ -246,6 +246,30 @@ TEST_F(Hostile, PullsOfTooLittleEndAnExportOnce) {
 }
 
 // Nothing was ever sent there: an empty block. One that is taken is gone, and who asks for it again is told so.
+// It has ended, and stays until the reads of its block have ended, too: with ports that are late (engine_test.late).
+TEST_F(Hostile, MoreIsAskedForOfABlockThatIsGivenUp) {
+  graph::Graph graph;
+  graph.offer(1, 0, graph::client_place(address_of(source.data())), kBlock);
+  honest->post(team, 0, std::move(graph), 0);
+  settle();
+  const auto listen = [&] {
+    for (int i = 0; i < 200; ++i) honest->progress(), raw->progress();
+  };
+  Message pull = about(Kind::pull, 0, 0, 1);
+  pull.offset = 64;
+  say(pull);
+  listen();
+  Message lost = about(Kind::lost, 0, 1, 0);
+  lost.status = OFFPATH_ERR_NOT_STARTED;
+  say(lost);
+  listen();
+  pull.offset = kBlock;
+  say(pull);
+  listen();
+  settle();
+  EXPECT_EQ(honest->traffic().sent_bytes, late_port == nullptr ? 64U : 0U) << "nothing of it leaves any more";
+}
+
 TEST_F(Hostile, WhatIsGoneIsNotEmpty) {
   graph::Graph graph;
   graph.offer(1, 0, graph::client_place(address_of(source.data())), kBlock);

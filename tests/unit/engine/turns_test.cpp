@@ -92,6 +92,14 @@ TEST(Turns, ABlockMayBeShorterThanWasAskedFor) {
   EXPECT_EQ(turns.next()->upto, kFirst + kChunk);
 }
 
+TEST(Turns, WhoSendsMoreThanHeMayHoldsUpNobody) {
+  Turns turns = narrow();
+  for (uint64_t id = 1; id <= 3; ++id) turns.ask(id, kLong);
+  turns.arrive(2, kFirst + 5 * kChunk, kLong);
+  turns.arrive(3, kFirst, kLong);
+  EXPECT_TRUE(turns.next().has_value());
+}
+
 // Eight nodes send to one, again and again. Returns the most bytes that were under way in the last operation.
 uint64_t most_under_way(bool loses) {
   constexpr uint32_t kRanks = 9;
