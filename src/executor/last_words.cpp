@@ -25,6 +25,7 @@ std::atomic<uint64_t> latest_region{0};  // for threads that a region started
 void (*say_crash)(int, uint64_t, uint64_t) = nullptr;
 void (*say_exit)(int) = nullptr;
 std::atomic_flag said;
+bool forked = false;
 
 void on_signal(int number, siginfo_t* info, void* context) {
   if (!said.test_and_set()) say_crash(number, reinterpret_cast<uint64_t>(info->si_addr), instruction_of(context));
@@ -51,8 +52,13 @@ void leave_last_words(void (*crashed)(int, uint64_t, uint64_t), void (*exits)(in
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigaction(number, &action, nullptr);
   on_exit(on_exit_called, nullptr);
-  pthread_atfork(nullptr, nullptr, [] { said.test_and_set(); });  // what becomes of a child is no end of ours
+  pthread_atfork(nullptr, nullptr, [] {
+    forked = true;
+    said.test_and_set();  // what becomes of a child is no end of ours
+  });
 }
+
+bool is_forked_child() { return forked; }
 
 void leave_words_to_host(Endpoint& endpoint, const Images& images) {
   endpoint_of_process = &endpoint;

@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 #include "base/passing.hpp"
 #include "device/futex.hpp"
+#include "executor/last_words.hpp"
 #include "executor/task_words.hpp"
 #include "session/layout.hpp"
 #include "session/link.hpp"
@@ -155,7 +156,7 @@ void TaskRunner::run(uint32_t index) {
   int32_t code = 0;
   uint64_t run_ns = 0;
   const Status status = call(entry, code, run_ns);
-  if (getpid() != process_) _exit(0);  // a child that the function has forked: the entry is its parent's
+  if (is_forked_child()) _exit(0);  // the entry is its parent's
   entry.status = status.code();
   entry.code = code;
   entry.run_ns = run_ns;

@@ -6,8 +6,6 @@
 #include "executor/task_functions.hpp"
 #include "tasks/board.hpp"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <map>
 #include <memory>
@@ -43,7 +41,6 @@ class TaskRunner {
   base::Result<offpath_task_range_t> reach(const tasks::Reach& range);
   void ring_bell() const;
 
-  const pid_t process_ = getpid();
   TaskOptions options_;
   base::Fd bell_, socket_;
   std::unique_ptr<tasks::Board> board_;
