@@ -41,7 +41,8 @@ void Imports::forget(Operation& operation) {
 uint64_t Imports::bytes_left() const {
   uint64_t bytes = 0;
   for (const auto& [id, pull] : pulls_) {
-    bytes += pull.total == UINT64_MAX ? 0 : std::min(pull.total, std::max(pull.placed, turns_.granted(id))) - pull.placed;
+    bytes +=
+        pull.total == UINT64_MAX ? 0 : std::min(pull.total, std::max(pull.placed, turns_.granted(id))) - pull.placed;
   }
   return bytes;
 }
