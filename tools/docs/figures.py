@@ -25,7 +25,6 @@ import losses  # noqa: E402
 import measured  # noqa: E402
 import reached  # noqa: E402
 from offpath.base.sizes import size_text  # noqa: E402
-from offpath.bench import goals  # noqa: E402
 from offpath.bench.kit import peers  # noqa: E402
 from offpath.launch.mpis import TITLES  # noqa: E402
 from offpath.pages import charts, report  # noqa: E402
@@ -58,7 +57,6 @@ def collectives(result: dict) -> tuple[str, str]:
 FIGURES = {"collectives": collectives}
 TABLES: dict[str, Callable[[], str]] = {
     "reached": reached.table,
-    "goals": goals.table,
     "losses": losses.reasons,
     "gains": gains.programs,
     "other gains": gains.other_work,

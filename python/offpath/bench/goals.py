@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the benchmarks aim at, and how near one run comes: the only place of these numbers.
 
-docs/performance/goals.md holds the same table (a test compares them); docs/performance.md says which are reached.
+docs/performance.md has them in a table, with what is reached (make figures; a test compares them).
 A check is one goal against the worst value of a run: {"name", "value", "goal", "met", "unjudged"}. What was not
 measured has no check.
 What cannot be is noise: it meets no goal ("met" is null, "unjudged" says why), and hides no value that misses it.
@@ -43,6 +43,11 @@ class Goal:
     @property
     def text(self) -> str:
         return f"{self.comparison} {self.number:g}"
+
+    @property
+    def cells(self) -> str:
+        """As the documents have it."""
+        return f"`{self.name}` | {self.text} | {self.about}"
 
 
 GOALS = (
@@ -143,9 +148,3 @@ def summary(checks: Sequence[dict]) -> str:
 
 def _said(check: dict) -> str:
     return f"{check['name']} {check['value']:.4g} (goal: {BY_NAME[check['name'].rpartition('/')[2]].text})"
-
-
-def table() -> str:
-    """As docs/performance/goals.md has it."""
-    rows = [f"| `{goal.name}` | {goal.text} | {goal.about} |" for goal in GOALS]
-    return "\n".join(["| check | goal | of what |", "|---|---|---|", *rows])
