@@ -196,8 +196,7 @@ READINGS: list[tuple[str, str, Callable[[list[dict]], Found]]] = [
     ("compression_auto_ratio", "compression-transfers", calculated(auto_ratio)),
     *((goal, name, against(field=field, same=same, collective="iallgather", **ALLGATHER))
       for goal, field in (("multicast_time_ratio", "time_ms"), ("multicast_cpu_ratio", "service_ms"))
-      for name, same in (("multicast", ["collective", "nodes"]), ("multicast-8-nodes", ["collective"]),
-                         ("multicast-epyc", ["collective", "nodes"]))),
+      for name, same in (("multicast-8-nodes", ["collective"]), ("multicast-epyc", ["collective", "nodes"]))),
     *((goal, "multicast-all-senders", against(field=field, same=["total"], **ALLGATHER))
       for goal, field in (("multicast_time_ratio", "time_ms"), ("multicast_cpu_ratio", "service_ms"))),
     ("plan_median_error_ratio", "plan-summary", percent("median")),
