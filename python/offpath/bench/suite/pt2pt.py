@@ -24,7 +24,7 @@ PATTERNS = {
     "columns": 1,
 }  # fmt: skip
 PROGRAM = Program("pt2pt", "pattern")
-# No row of send is there by default (docs/design/0019-point-to-point.md says why this one).
+# The row that ships (docs/design/0019-point-to-point.md says why), for every network and also where cores are shared.
 DEFAULT_POLICY = "send:512K-inf:dpu"
 
 BENCHMARK = Benchmark(
