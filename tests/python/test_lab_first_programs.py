@@ -25,8 +25,8 @@ MEMORY = r"[\d.]+ [KM]?i?B (?=used in place|copied|of staging memory)"
 
 
 def shown() -> dict[str, str]:
-    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$", NOTE.read_text(), re.MULTILINE)
-    return {name: now for name, now in rows if name in ARGUMENTS}
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", NOTE.read_text(), re.MULTILINE)
+    return {name: line for name, line in rows if name in ARGUMENTS}
 
 
 def what_counts(line: str) -> str:
