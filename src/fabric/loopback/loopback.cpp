@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fabric/loopback/loopback.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
@@ -8,6 +9,9 @@
 namespace offpath::fabric {
 
 namespace {
+constexpr uint32_t kIndexBits = 10;  // of a peer: which endpoint it is; the others count how often it was lost
+uint32_t index_of(Peer peer) { return peer & ((1U << kIndexBits) - 1); }
+
 // A payload is read when it leaves, not when it is sent: until then whoever writes there changes it.
 struct Payload {
   explicit Payload(Bytes bytes) : source(bytes) {}
@@ -21,7 +25,7 @@ struct Payload {
 };
 
 struct Packet {
-  uint32_t from;
+  Peer from;  // as its receiver calls it
   std::vector<uint8_t> header;
   std::shared_ptr<Payload> payload;  // null: none
 };
@@ -31,6 +35,13 @@ struct LoopbackNetwork::State {
   std::mt19937_64 random;
   std::vector<std::vector<Packet>> inbox;  // by endpoint
   std::vector<bool> gone;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> breaks;  // of the connection between two endpoints
+
+  // What `of` calls `other` since their connection was made again.
+  Peer peer(uint32_t of, uint32_t other) const {
+    const auto broken = breaks.find(std::minmax(of, other));
+    return (broken == breaks.end() ? 0 : broken->second) << kIndexBits | other;
+  }
 };
 
 class LoopbackFabric : public Fabric {
@@ -55,15 +66,17 @@ class LoopbackFabric : public Fabric {
     if (index >= network_.inbox.size()) {
       return base::Status::error(OFFPATH_ERR_ARGUMENT, "loopback address of nobody");
     }
-    known_.try_emplace(index, false);
-    return Peer{index};
+    const Peer peer = network_.peer(index_, index);
+    known_.try_emplace(peer, false);
+    return peer;
   }
 
   std::optional<Peer> find(Bytes address) const override {
     uint32_t index = 0;
     if (address.size() < sizeof(index)) return std::nullopt;
     memcpy(&index, address.data(), sizeof(index));
-    return known_.contains(index) ? std::optional(Peer{index}) : std::nullopt;
+    const Peer peer = network_.peer(index_, index);
+    return known_.contains(peer) ? std::optional(peer) : std::nullopt;
   }
 
   void give_up(Peer peer) override { given_up_.insert(peer); }
@@ -71,7 +84,8 @@ class LoopbackFabric : public Fabric {
   void send(Peer peer, Bytes header, Bytes payload, uint64_t context, Of) override {
     const bool reachable = !is_gone(peer) && !network_.gone[index_];
     const auto kept = payload.empty() ? nullptr : std::make_shared<Payload>(payload);
-    if (reachable) network_.inbox[peer].push_back({index_, {header.begin(), header.end()}, kept});
+    const uint32_t to = index_of(peer);
+    if (reachable) network_.inbox[to].push_back({network_.peer(to, index_), {header.begin(), header.end()}, kept});
     if (kept != nullptr) sending_.push_back({peer, context, kept});
   }
 
@@ -111,7 +125,10 @@ class LoopbackFabric : public Fabric {
   }
 
  private:
-  bool is_gone(Peer peer) const { return network_.gone[peer] || given_up_.contains(peer); }
+  bool is_gone(Peer peer) const {
+    const uint32_t index = index_of(peer);
+    return network_.gone[index] || peer != network_.peer(index_, index) || given_up_.contains(peer);
+  }
 
   // Any packet may come next, except that two without payload between the same pair keep their order.
   Packet take_one(std::vector<Packet>& inbox) {
@@ -190,6 +207,7 @@ std::unique_ptr<Fabric> LoopbackNetwork::make_endpoint() {
 }
 
 void LoopbackNetwork::cut(uint32_t index) { state_->gone[index] = true; }
+void LoopbackNetwork::disconnect(uint32_t one, uint32_t other) { ++state_->breaks[std::minmax(one, other)]; }
 
 size_t LoopbackNetwork::in_flight() const {
   size_t count = 0;

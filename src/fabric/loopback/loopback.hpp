@@ -18,6 +18,8 @@ class LoopbackNetwork {
   std::unique_ptr<Fabric> make_endpoint();
   // Every other endpoint sees endpoint `index` (in the order of making) as lost, and it sees nobody any more.
   void cut(uint32_t index);
+  // Two endpoints lose each other, and what is under way between them; they can connect again.
+  void disconnect(uint32_t one, uint32_t other);
   // Messages under way between all endpoints.
   size_t in_flight() const;
 

@@ -78,6 +78,10 @@ class Cluster : public engine::Observer {
   void cut_engine(uint32_t index);
   // The workers of two ranks lose each other, as when their connection breaks.
   void part(uint32_t rank, uint32_t other);
+  // The same, and they can connect again. False: not on this network.
+  bool disconnect(uint32_t rank, uint32_t other) {
+    return network_->disconnect(engine_index(rank), engine_index(other));
+  }
   bool is_cut(uint32_t index) const { return cut_.contains(index); }
   // It does nothing any more, and nobody is told.
   void silence_node(uint32_t node);

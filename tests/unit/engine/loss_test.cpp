@@ -109,6 +109,59 @@ TEST_F(Loss, OfAProcessFailsItsPeersAndLaterOperations) {
   for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.outcome(rank, 1), OFFPATH_ERR_PEER_LOST);
 }
 
+// Member 0 had no connection that it could have lost.
+TEST_F(Loss, OfAConnectionIsHeardOfByWhoSpeaksFirstAfterIt) {
+  post(1, 0);
+  cluster.settle();
+  if (!cluster.disconnect(0, 1)) GTEST_SKIP() << "connections of this network last";
+  cluster.settle();
+  ASSERT_EQ(cluster.outcome(1, 0), OFFPATH_ERR_NOT_STARTED);
+  EXPECT_TRUE(cluster.lost_members(0).empty());
+  for (const uint32_t rank : {0U, 2U, 3U}) post(rank, 0);
+  cluster.settle();
+  for (const uint32_t rank : {0U, 2U, 3U}) {
+    ASSERT_TRUE(cluster.outcome(rank, 0).has_value()) << "rank " << rank;
+    EXPECT_NE(cluster.outcome(rank, 0), OFFPATH_OK);
+  }
+  EXPECT_EQ(cluster.how_lost(0, 1001, 1), engine::Loss::service);
+}
+
+TEST_F(Loss, OfConnectionsAtAnyMomentHangsNobodyAndTheNextTeamIsWhole) {
+  uint32_t failed = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    engine::Config config = Cluster::small_chunks();
+    if (seed % 3 == 0) config.chunk_bytes = 400;  // short blocks are pushed
+    Cluster c(3, 6, seed, config);
+    if (!c.disconnect(0, 1)) GTEST_SKIP() << "connections of this network last";
+    for (uint8_t id = 1; id <= 4; ++id) {
+      const auto t = c.make_team(everybody(6), id);
+      std::vector<std::vector<uint8_t>> from(6), to(6, std::vector<uint8_t>(6 * 150));
+      for (uint32_t rank = 0; rank < 6; ++rank) {
+        for (uint8_t block = 0; block < 6; ++block)
+          from[rank].insert(from[rank].end(), 150, 40 * id + 6 * rank + block);
+        c.engine_of(rank).post(
+            t[rank], id, alltoall_graph(rank, 6, address_of(from[rank].data()), address_of(to[rank].data()), 150), id);
+      }
+      for (uint32_t breaks = id % 2 == 0 ? 0 : 3; breaks > 0; --breaks) {
+        for (uint64_t i = c.random()() % 60; i > 0; --i) c.step();
+        c.disconnect(0, static_cast<uint32_t>(1 + c.random()() % 2));
+      }
+      c.settle();
+      for (uint32_t rank = 0; rank < 6; ++rank) {
+        ASSERT_TRUE(c.outcome(rank, id).has_value()) << "rank " << rank << " of team " << int{id};
+        failed += c.outcome(rank, id) != OFFPATH_OK ? 1 : 0;
+        if (c.outcome(rank, id) != OFFPATH_OK) continue;
+        for (uint32_t block = 0; block < 6; ++block) EXPECT_EQ(to[rank][150 * block], 40 * id + 6 * block + rank);
+      }
+      if (id % 2 == 0) {
+        for (uint32_t rank = 0; rank < 6; ++rank) EXPECT_EQ(c.outcome(rank, id), OFFPATH_OK) << "rank " << rank;
+      }
+    }
+  }
+  EXPECT_GT(failed, 0U);
+}
+
 TEST_F(Loss, AfterwardsNoUserMemoryIsTouched) {
   for (uint32_t rank = 0; rank < 4; ++rank) post(rank, 0);
   for (int i = 0; i < 60; ++i) cluster.step();

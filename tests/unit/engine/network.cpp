@@ -22,6 +22,7 @@ class InProcess : public Network {
   explicit InProcess(uint64_t seed) : network_(seed) {}
   std::unique_ptr<fabric::Fabric> make_endpoint() override { return network_.make_endpoint(); }
   void cut(uint32_t index) override { network_.cut(index); }
+  bool disconnect(uint32_t one, uint32_t other) override { return network_.disconnect(one, other), true; }
   size_t in_flight() const override { return network_.in_flight(); }
 
  private:

@@ -16,6 +16,8 @@ class Network {
   virtual std::unique_ptr<fabric::Fabric> make_endpoint() = 0;
   // See LoopbackNetwork.
   virtual void cut(uint32_t index) = 0;
+  // The two lose each other, and can connect again. False: not on this network.
+  virtual bool disconnect(uint32_t, uint32_t) { return false; }
   // It does nothing any more, and nobody is told.
   virtual void silence() {}
   // Messages under way, as far as it can be known who is to get them.
