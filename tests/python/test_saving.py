@@ -82,6 +82,24 @@ def test_a_file_is_on_the_disk_before_it_takes_the_place_of_the_old_one(session,
     assert done == ["fsync", "replace"]
 
 
+@pytest.mark.parametrize("name", ["fsync", "replace"])
+def test_ctrl_c_makes_no_failure_of_a_file_that_is_there(name, session, tmp_path, monkeypatch):
+    call, calls = getattr(os, name), []
+
+    def interrupted(*given):
+        call(*given)
+        calls.append(name)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, name, interrupted)
+    saving = offpath.save(tmp_path / "state.npy", np.ones(1000))
+    with pytest.raises(KeyboardInterrupt):
+        saving.wait()
+    assert saving.wait() and saving.done and (np.load(tmp_path / "state.npy") == 1).all()
+    assert os.listdir(tmp_path) == ["state.npy"] and not session.savings
+
+
 def test_what_nobody_waits_for_is_saved_when_the_session_ends(session, tmp_path):
     for at in range(20):
         offpath.save(tmp_path / f"{at}.npy", np.full(10_000, at))

@@ -37,7 +37,7 @@ _places = threading.Lock()
 class Saving(EndedOnce[str]):
     """An operation whose result is the file's name. One that nobody waits for is done when its session is closed."""
 
-    __slots__ = ("_at", "_error", "_is_old", "_number", "_part", "_path", "_rights")
+    __slots__ = ("_at", "_error", "_is_old", "_number", "_part", "_path", "_rights", "_takes_place")
 
     def __init__(self, session: Attachment, path: Path, head: bytes, body: BufferLike):
         super().__init__(session, 0, None, os.fspath(path), None)
@@ -47,7 +47,7 @@ class Saving(EndedOnce[str]):
         held = Buffer(body, what="what is saved")
         self._at = len(head)
         self._error: OSError | None = None
-        self._is_old = False
+        self._is_old = self._takes_place = False
         # Those of the file whose place it takes: what only its owner may read stays so.
         self._rights = os.stat(self._path).st_mode & 0o7777 if os.path.exists(self._path) else None
         look_at_all(session, 0)  # those that are done give up their memory
@@ -90,35 +90,45 @@ class Saving(EndedOnce[str]):
         return OSError(error.errno, error.strerror, self._path)
 
     def _finish(self, status: int) -> int:
-        """Puts it on the disk, which takes as long as the disk does."""
+        """Puts it on the disk, which takes as long as the disk does. Where Ctrl-C comes in between, this is called once
+        more."""
         try:
-            # Opened in any case: network file systems send what others are to see when a writer closes.
-            descriptor = os.open(self._part, os.O_WRONLY | os.O_CLOEXEC)
-            try:
-                if status != Status.OK:  # also what was refused: what the file system says now is the error
-                    _write(descriptor, memoryview(self._keep.owner).cast("B"), self._at)
-                if self._rights is not None:
-                    os.fchmod(descriptor, self._rights)
-                os.fsync(descriptor)  # before the old file goes
-            finally:
-                os.close(descriptor)
+            if not self._has_place():
+                self._complete(status)
             self._take_place()
             status = int(Status.OK)
         except OSError as error:
-            self._error = self._named(error)
+            self._error, self._takes_place = self._error or self._named(error), False
             if os.path.exists(self._part):
                 os.unlink(self._part)
             status = int(Status.ERR_FILE)
-        self._session.savings.pop(self, None)  # not where Ctrl-C came in between: then it is done later
+        self._session.savings.pop(self, None)
         return status
+
+    def _complete(self, status: int) -> None:
+        # Opened in any case: network file systems send what others are to see when a writer closes.
+        descriptor = os.open(self._part, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            if status != Status.OK:  # also what was refused: what the file system says now is the error
+                _write(descriptor, memoryview(self._keep.owner).cast("B"), self._at)
+            if self._rights is not None:
+                os.fchmod(descriptor, self._rights)
+            os.fsync(descriptor)  # before the old file goes
+        finally:
+            os.close(descriptor)
+
+    def _has_place(self) -> bool:
+        return self._takes_place and not os.path.exists(self._part)
 
     def _take_place(self) -> None:
         """An older one of the same name that ends later does not."""
         with _places:
-            if self._is_old:
-                os.unlink(self._part)
-                return
-            os.replace(self._part, self._path)
+            if not self._has_place():
+                self._takes_place = True  # before it does
+                if self._is_old:
+                    os.unlink(self._part)
+                    return
+                os.replace(self._part, self._path)
             for other in list(self._session.savings):
                 other._is_old = other._is_old or (other._path == self._path and other._number < self._number)
 
