@@ -81,7 +81,8 @@ class Reduction:
         self.operator = _OPERATORS[name]
         if operand.dtype == torch.bool:
             self.operator = _OF_TRUTH.get(self.operator, self.operator)
-        self._divisor = members if name == "AVG" else 1
+        # An average of truths is a truth: where one of them is.
+        self._divisor = members if name == "AVG" and operand.dtype != torch.bool else 1
         self._type = _REDUCED_AS.get(operand.dtype)
         array_of(operand)  # says what is wrong with it
         self.send = array_of(operand if self._type is None else operand.detach().to(self._type))
@@ -94,4 +95,6 @@ class Reduction:
     def finish(self, result: torch.Tensor, received: numpy.ndarray[Any, Any]) -> None:
         if self._type is not None or self._divisor != 1:
             values = result.detach() if self._type is None else torch.from_numpy(received)
-            result.detach().copy_(values / self._divisor)
+            of_reals = values.is_floating_point() or values.is_complex()
+            # Other numbers would be divided as float32, which has 24 bits.
+            result.detach().copy_(torch.div(values, self._divisor, rounding_mode=None if of_reals else "trunc"))

@@ -52,6 +52,12 @@ def check_reductions(group, rank, size, draw):
     mean = torch.full((3,), float(rank))
     dist.all_reduce(mean, dist.ReduceOp.AVG, group=group)
     assert mean.tolist() == [(size - 1) / 2] * 3
+    mean = torch.tensor([(1 << 40) + 3, (1 << 60) + 1, -rank])
+    dist.all_reduce(mean, dist.ReduceOp.AVG, group=group)
+    assert mean.tolist() == [(1 << 40) + 3, (1 << 60) + 1, -((size - 1) // 2)]
+    truth = torch.tensor([rank == 0, False])
+    dist.all_reduce(truth, dist.ReduceOp.AVG, group=group)
+    assert truth.tolist() == [True, False]
     parts = [torch.full((2 + part,), float(rank + part)) for part in range(size)]
     out = torch.empty(2 + rank)
     dist.reduce_scatter(out, parts, group=group)
