@@ -40,6 +40,10 @@ def test_a_program_may_end_while_works_are_not_over():
     assert [words.splitlines() for words in run_ranks("torch_leaves.py", 2)] == [[f"rank {r}: left"] for r in range(2)]
 
 
+def test_futures_are_told_whatever_others_wait_for():
+    assert [words.splitlines()[-1] for words in run_ranks("torch_futures.py", 2)] == ["rank 0: told", "rank 1: told"]
+
+
 def test_executors_make_batches_and_validations_as_the_program_would(tmp_path):
     assert run_ranks("torch_training.py", 1, str(tmp_path)) == ["the same\n"]
 

@@ -47,6 +47,16 @@ class Attachment:
         """Whether it is attached, and by this process."""
         return not self.closed and self.generation == _forks[0]
 
+    def events(self) -> int:
+        """How many of its operations have ended so far; wraps. For sleep()."""
+        with self.in_use:
+            return int(quick().offpath_session_events(self.handle))
+
+    def sleep(self, seen: int, seconds: float) -> None:
+        """Until there are more than these, or so long (a second at most)."""
+        with self.in_use:
+            library().offpath_session_sleep(self.handle, seen, int(seconds * 1e9))
+
     def close(self) -> None:
         """Detaches. Operations under way are abandoned, and their peers fail: close when theirs are done, too."""
         if self.generation != _forks[0]:

@@ -101,9 +101,9 @@ def check_messages(group, rank, size):
 
 
 def check_forgotten(group, rank, size):
-    """Works that nobody waits for give back what they keep."""
+    """Works that nobody waits for give back what they keep, though an older one is under way."""
     after, before = (rank + 1) % size, (rank - 1) % size
-    kept = []
+    oldest, kept = dist.irecv(torch.empty(1), before, tag=3, group=group), []
     for number in range(20):
         given = torch.full((1000,), float(number))
         kept.append(weakref.ref(given))
@@ -115,6 +115,8 @@ def check_forgotten(group, rank, size):
     dist.all_reduce(given := torch.ones(3), group=group)
     gc.collect()
     assert not any(each() is not None for each in kept[:-1])
+    dist.isend(torch.empty(1), after, tag=3, group=group)
+    oldest.wait()
 
 
 def check_sub_groups(rank, size):
