@@ -12,6 +12,7 @@ from offpath.base import proc
 from offpath.rendezvous import launchers, start
 from offpath.rendezvous.hosts import first_host, tasks_of_node
 from offpath.rendezvous.meeting import Meeting, ranks_text
+from offpath.rendezvous.secret import drawn_once
 from strangers import assert_slow_one_is_sent_away
 
 SECRET = b"0123456789abcdef"
@@ -225,6 +226,87 @@ def test_different_secrets_are_named():
     for thread in threads:
         thread.join()
     assert all("the ranks have different secrets" in str(error) for error in out.values()), out
+
+
+class Torchs(LikeTorch):
+    """With what else torch's stores have."""
+
+    def add(self, key, more):
+        self[key] = self.get(key) + more if key in self else more
+        return self[key]
+
+    def compare_set(self, key, expected, desired):
+        assert expected == b""
+        return self.setdefault(key, desired)
+
+
+def test_a_meeting_reads_nothing_that_one_of_its_name_has_left():
+    store = Torchs()
+    before = meet([store] * 3)
+    assert isinstance(meet([store] * 3, timeout=0.1, ranks=[1])[1], WaitTimeout)
+    after = meet([store] * 3)
+    assert after[0].drawn == after[1].drawn == after[2].drawn != before[0].drawn
+
+
+def test_who_was_alone_before_meets_others(monkeypatch):
+    names = []
+    monkeypatch.setattr(Meeting, "hold", lambda meeting, _: names.append(meeting.name))
+    for size in (2, 1, 2):
+        start._meet(start._place(Dictionary(), 0, size), Dictionary(), 1.0, only_number)
+    assert int(names[2]) == int(names[0]) + 1
+    for size in (2, 2):
+        start._meet(start._place(Dictionary(), 0, size), Torchs(), 1.0, only_number)
+    assert names[3] == names[4], "such a store counts the meetings itself"
+
+
+class Contested(Torchs):
+    """Another one comes between a look and a word."""
+
+    def __init__(self, secret):
+        super().__init__()
+        self.secret, self.other = secret, None
+
+    def compare_set(self, key, expected, desired):
+        if self.other is None:
+            self.other = ()
+            self.other = drawn_once(self, 1, self.secret)
+        return super().compare_set(key, expected, desired)
+
+
+@pytest.mark.parametrize("secret", [SECRET, b""])
+def test_the_first_one_draws_for_all(secret):
+    store = Contested(secret)
+    drawn, folder = drawn_once(store, 0, secret)
+    assert (drawn, folder) == (store.other[0], None)
+    assert drawn_once(store, 2, secret) == (drawn, None)
+    assert (store.other[1] is None) == bool(secret)
+    read = b"".join(store.values())
+    assert not any(word in read for word in (drawn.token, drawn.team_id, drawn.key, secret or drawn.key))
+    if store.other[1] is not None:
+        store.other[1].close(last=True)
+        with pytest.raises(ArgumentError, match="rank 3 on .* Set OFFPATH_JOB_SECRET"):
+            drawn_once(store, 3, secret)
+
+
+@pytest.mark.parametrize("secret", [SECRET, b""])
+def test_what_strangers_draw_is_refused(secret):
+    """Who can write to the store: something of their own, or another byte of it."""
+    store = Torchs()
+    _, folder = drawn_once(store, 0, secret)
+    ((key, good),) = store.items()
+    for wrong in (os.urandom(64), b"", *(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :] for at in range(64))):
+        store[key] = wrong
+        with pytest.raises(OffpathError, match="no common secret|was not written by a rank of this job"):
+            drawn_once(store, 1, secret)
+    if folder is not None:
+        folder.close(last=True)
+
+
+def test_where_nobody_can_be_the_first():
+    with pytest.raises(ArgumentError, match="Begin with init_process_group"):
+        drawn_once(LikeTorch(), 0, SECRET)
+    with pytest.raises(ArgumentError, match="could be guessed"):
+        drawn_once(Torchs(), 0, b"short")
 
 
 def test_who_is_missing_is_named(tmp_path):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from offpath.api.failures import ArgumentError, OffpathError, WaitTimeout
 from offpath.rendezvous.folder_store import FolderStore
 from offpath.rendezvous.secret import WORDS_BYTES, Drawn, SealedStore, draw, find_secret, leave_secret
-from offpath.rendezvous.stores import Deadline, Store, await_key
+from offpath.rendezvous.stores import Deadline, Store, await_key, count
 
 _GRACE_S = 5.0  # rank 0 decides that somebody is missing; the others still hear it
 _NAMED = 8
@@ -28,16 +28,23 @@ class Met:
 
 
 class Meeting:
-    def __init__(self, store: Store, name: str, rank: int, size: int, timeout: float, secret: bytes = b""):
+    """secret: what is called for it may raise OffpathError, which all others hear. Without one, one is drawn."""
+
+    def __init__(
+        self, store: Store, name: str, rank: int, size: int, timeout: float,
+        secret: bytes | Callable[[], bytes] = b"",
+    ):  # fmt: skip
         self.store, self.name, self.rank, self.size = store, name, rank, size
         self.deadline = Deadline(timeout)
         self._secret = secret
+        self._held_before = 0
         self._left: FolderStore | None = None
         self._sealed: Store = store  # until the secret is known
 
     def hold(self, address_of: Callable[[Drawn], bytes]) -> Met:
         """address_of attaches. Raises WaitTimeout, which says who is missing; what another rank has failed with; or
         what address_of raises."""
+        self._held_before = count(self.store, self._counter, 0)
         try:
             return self._hold(address_of)
         finally:
@@ -63,6 +70,7 @@ class Meeting:
             raise
         if self.rank == 0:
             addresses = self._collect()
+            count(self.store, self._counter, 1)  # before anybody can go on, and come again
             self._tell({"addresses": [address.hex() for address in addresses]})
             self._see_off(range(self.size))
             return Met(drawn, addresses)
@@ -79,7 +87,8 @@ class Meeting:
 
     def _draw(self, words: bytes) -> Drawn:
         """What travels is of no use without the secret, and what is changed on its way is noticed by it."""
-        secret, key = self._secret, self._key("secret")
+        secret = self._secret if isinstance(self._secret, bytes) else self._secret()
+        key = self._key("secret")
         if not secret and self.rank == 0:
             secret, self._left = leave_secret(self.store, key, words)
         elif not secret:
@@ -153,8 +162,13 @@ class Meeting:
     def _set(self, what: str, value: bytes) -> None:
         self._sealed.set(self._key(what), value)
 
+    @property
+    def _counter(self) -> str:
+        return f"offpath/{self.name}/held"
+
     def _key(self, what: str) -> str:
-        return f"offpath/{self.name}/{what}"
+        """Of this meeting: the store may have what one of the same name has left."""
+        return f"offpath/{self.name}/{self._held_before}/{what}"
 
 
 def ranks_text(ranks: list[int]) -> str:

@@ -10,17 +10,19 @@ import secrets
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
 from offpath.api.failures import ArgumentError, OffpathError
 from offpath.base.errors import UserError
 from offpath.base.paths import runtime_folder
 from offpath.rendezvous.folder_store import FolderStore
-from offpath.rendezvous.stores import Store, peek
+from offpath.rendezvous.stores import Store, of_torch, peek
 
 SHORTEST = 16
 WORDS_BYTES = 32  # that rank 0 draws for each meeting, and anybody may know
 _PROOF_BYTES = 32
+_JOB = "offpath/job/drawn"
 _CURE = f"Set OFFPATH_JOB_SECRET to the same {SHORTEST} or more random characters for all ranks."
 
 
@@ -54,7 +56,10 @@ class SealedStore:
         self._store, self._key = store, key
 
     def set(self, key: str, value: bytes) -> None:
-        self._store.set(key, self._proof(key, value) + value)
+        self._store.set(key, self.sealed(key, value))
+
+    def sealed(self, key: str, value: bytes) -> bytes:
+        return self._proof(key, value) + value
 
     def get(self, key: str) -> bytes | None:
         found = peek(self._store, key)
@@ -92,10 +97,45 @@ def find_secret(store: Store, key: str, words: bytes, rank: int) -> bytes:
         found = peek(FolderStore(_left_at(words), of_one_node=True), key)
     if found is None:
         raise ArgumentError(
-            f"the ranks have no common secret, and rank {rank} on {socket.gethostname()} sees nothing of rank 0's node "
-            f"(whoever reads their store could join the job). {_CURE}"
+            f"the ranks have no common secret, and rank {rank} on {socket.gethostname()} does not see the one that "
+            f"another node has drawn (whoever reads their store could join the job). {_CURE}"
         )
     return found
+
+
+def drawn_once(store: Any, rank: int, secret: bytes) -> tuple[Drawn, FolderStore | None]:
+    """What all processes of a job have in common, whichever of them needs it first: that one draws it, the others find
+    it in a store of torch's kind. Without a given secret the first one has a folder, too, for those of its node, and
+    closes it in the end.
+
+    Raises ArgumentError for another kind of store, or without a common secret; OffpathError where a stranger has
+    written there.
+    """
+    if not of_torch(store):
+        raise ArgumentError(
+            "the processes of this job have no store in which one can be the first (they agree on a token there). "
+            'Begin with init_process_group("offpath").'
+        )
+    check_secret(secret)
+    found = peek(store, _JOB)
+    if found is None:
+        words = secrets.token_bytes(WORDS_BYTES)
+        known, folder = (secret, None) if secret else leave_secret(store, _secret_of(words), words)
+        drawn = draw(words, known)
+        mine = SealedStore(store, drawn.key).sealed(_JOB, words)
+        found = bytes(store.compare_set(_JOB, b"", mine))
+        if found == mine:
+            return drawn, folder
+        if folder is not None:
+            folder.close(last=True)
+    words = found[-WORDS_BYTES:]
+    drawn = draw(words, secret or find_secret(store, _secret_of(words), words, rank))
+    SealedStore(store, drawn.key).get(_JOB)  # raises where somebody has set it who does not know the secret
+    return drawn, None
+
+
+def _secret_of(words: bytes) -> str:
+    return f"offpath/job/secret/{words.hex()}"  # several may draw at a time
 
 
 def _left_at(words: bytes) -> Path:

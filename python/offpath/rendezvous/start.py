@@ -22,7 +22,7 @@ from offpath.rendezvous.folder_store import FolderStore
 from offpath.rendezvous.launchers import Place, find_place, given_secret
 from offpath.rendezvous.meeting import Meeting, Met
 from offpath.rendezvous.secret import Drawn, check_secret
-from offpath.rendezvous.stores import Store
+from offpath.rendezvous.stores import Store, of_torch
 from offpath.rendezvous.tcp_store import TcpStore
 
 _meetings = itertools.count(1)
@@ -85,7 +85,9 @@ def _meet(place: Place, store: Store | None, seconds: float, address_of: Callabl
     made = None if store is not None else _own_store(place, seconds)
     chosen = store if made is None else made
     assert chosen is not None
-    meeting = Meeting(chosen, f"{next(_meetings)}", place.rank, place.size, seconds, check_secret(place.secret))
+    # A process may have met others before, or been alone, of which those that it meets now know nothing.
+    name = "all" if place.size == 1 or of_torch(chosen) else f"{next(_meetings)}"
+    meeting = Meeting(chosen, name, place.rank, place.size, seconds, check_secret(place.secret))
     try:
         return meeting.hold(address_of)
     finally:

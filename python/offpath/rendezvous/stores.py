@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from typing import Any, Protocol
 
+_NOTHING = b"\0offpath: nothing"  # no value of ours
+
 
 class Store(Protocol):
     """Two functions that all ranks share; torch's stores are such. get: bytes once they are there; before, None, an
@@ -30,15 +32,28 @@ class Deadline:
         return max(0.0, self._end + seconds_more - time.monotonic())
 
 
-def peek(store: Store, key: str) -> bytes | None:
+def peek(store: Any, key: str) -> bytes | None:
     check = getattr(store, "check", None)  # torch's get() would wait
     if check is not None and not check([key]):
         return None
+    if check is None and of_torch(store):  # PyTorch 1.13: what is not there is not changed by this
+        found = bytes(store.compare_set(key, _NOTHING, _NOTHING))
+        return None if found == _NOTHING else found
     try:
         value = store.get(key)
     except LookupError:
         return None
     return None if value is None else bytes(value)
+
+
+def of_torch(store: Any) -> bool:
+    """Whether it has torch's add() and compare_set(). (Other kinds of stores mean other things by add() alone.)"""
+    return hasattr(store, "add") and hasattr(store, "compare_set")
+
+
+def count(store: Any, key: str, more: int) -> int:
+    """Adds so many to a number that all ranks share; 0 where there are none."""
+    return int(store.add(key, more)) if of_torch(store) else 0
 
 
 def await_key(store: Store, key: str, deadline: Deadline, seconds_more: float = 0.0) -> bytes | None:
