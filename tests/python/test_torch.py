@@ -44,6 +44,12 @@ def test_futures_are_told_whatever_others_wait_for():
     assert [words.splitlines()[-1] for words in run_ranks("torch_futures.py", 2)] == ["rank 0: told", "rank 1: told"]
 
 
+@pytest.mark.parametrize("what, ranks", [("grid", 4), ("again", 2), ("alone", 2)])
+def test_groups_meet_whatever_was_before(what, ranks, tmp_path):
+    said = run_ranks("torch_groups.py", ranks, what, str(tmp_path / "state"))
+    assert [words.splitlines()[-1] for words in said] == [f"rank {rank}: met" for rank in range(ranks)]
+
+
 def test_executors_make_batches_and_validations_as_the_program_would(tmp_path):
     assert run_ranks("torch_training.py", 1, str(tmp_path)) == ["the same\n"]
 

@@ -16,7 +16,7 @@ import torch
 
 from offpath.api.failures import ArgumentError, NoMemoryError, OffpathError, ServiceLostError
 from offpath.api.task import Unchanged
-from offpath.torch.groups import session
+from offpath.torch.joining import session
 
 PLACES = ("service", "host")
 _PLACE = "OFFPATH_TORCH_ON"

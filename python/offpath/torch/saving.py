@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from offpath.api.saving import Saving
-from offpath.torch.groups import session
+from offpath.torch.joining import session
 
 if TYPE_CHECKING:
     from offpath.api.saving import Path

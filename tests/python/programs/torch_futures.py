@@ -5,6 +5,7 @@ Rank 1 takes part in what rank 0 has begun when rank 0 says so: until then it is
 
 import faulthandler
 import sys
+import threading
 import time
 from datetime import timedelta
 from unittest import mock
@@ -12,6 +13,7 @@ from unittest import mock
 import offpath.torch
 import torch
 import torch.distributed as dist
+from offpath.torch.groups import Channels
 from offpath.torch.works import Work
 
 MINUTE = timedelta(seconds=60)
@@ -115,11 +117,39 @@ def limits(rank, group):
     assert group.allreduce_coalesced([]).get_future().wait() == [] and group.allreduce_coalesced([]).wait()
 
 
+class Pairs:
+    """Makes teams of two; while the first is made, another thread wants the same one."""
+
+    rank = 0
+
+    def __init__(self):
+        self.made, self.second = [], threading.Event()
+
+    def sub(self, ranks, label):
+        self.made.append(label)
+        if len(self.made) > 1:
+            self.second.set()
+        else:
+            self.thread = threading.Thread(target=self.channels.send, args=(None, 1, 0))
+            self.thread.start()
+            self.second.wait(1)  # never, if it has to wait for this one
+        return mock.Mock()
+
+
+def threads(rank, group):
+    """Two threads are the first ones to use a channel: they share it."""
+    pairs = Pairs()
+    pairs.channels = Channels(pairs)
+    pairs.channels.send(None, 1, 0)
+    pairs.thread.join()
+    assert len(pairs.made) == 1, pairs.made
+
+
 def main():
     faulthandler.dump_traceback_later(120, exit=True)
     dist.init_process_group("offpath", timeout=MINUTE)
     rank = dist.get_rank()
-    whats = [late, nested, blocked, refused, limits]
+    whats = [late, nested, blocked, refused, limits, threads]
     for what in whats:
         if what.__name__ in (sys.argv[1:] or [each.__name__ for each in whats]):
             what(rank, dist.group.WORLD)

@@ -100,6 +100,21 @@ def check_messages(group, rank, size):
         work.wait()
 
 
+def check_tags(group, rank, size):
+    """A tag for each message, and one for several that are under way: no team is left of most of them."""
+    after, before = (rank + 1) % size, (rank - 1) % size
+    tags = [*range(-5, 295), 1000, 1000, 1000, -1]
+    works = [dist.isend(torch.tensor([rank, at]), after, tag=tag, group=group) for at, tag in enumerate(tags)]
+    for tag in sorted(set(tags), reverse=True):
+        for at in [at for at, each in enumerate(tags) if each == tag]:
+            got = torch.empty(2, dtype=torch.int64)
+            dist.recv(got, before, tag=tag, group=group)
+            assert got.tolist() == [before, at], tag
+    for work in works:
+        work.wait()
+    assert sum(isinstance(each, offpath.Team) for each in gc.get_objects()) < 200
+
+
 def check_forgotten(group, rank, size):
     """Works that nobody waits for give back what they keep, though an older one is under way."""
     after, before = (rank + 1) % size, (rank - 1) % size
@@ -245,6 +260,7 @@ def main():
     check_reductions(group, rank, size, draw)
     check_moves(group, rank, size, draw)
     check_messages(group, rank, size)
+    check_tags(group, rank, size)
     check_forgotten(group, rank, size)
     check_sub_groups(rank, size)
     check_futures(group, size)
