@@ -130,7 +130,22 @@ class Work(TorchWork):  # type: ignore[misc]
         if error is None:  # without the lock: whoever is told may ask back
             self._future.set_result(self._result)
         else:
-            self._future.set_exception(error)
+            self._future._set_unwrap_func(_Failed.tell)
+            self._future.set_result(_Failed(error))
+
+
+class _Failed:
+    """The value of a future that failed: who asks for it gets the error, as by Future.set_exception(). C++ does not ask
+    (DistributedDataParallel): it looks for tensors, by pickling, and crashed where there were none."""
+
+    def __init__(self, error: Exception):
+        self._error = error
+
+    def tell(self) -> Any:
+        raise self._error
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise self._error
 
 
 def together(begun: Iterable[tuple[Operation[Any], Callable[[], None] | None]], result: Sequence[Any]) -> Work:

@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 from offpath.torch.groups import Channels
 from offpath.torch.works import Work
+from torch.nn.parallel import DistributedDataParallel
 
 MINUTE = timedelta(seconds=60)
 
@@ -52,6 +53,23 @@ def late(rank, group):
         raise AssertionError("a sum of one")
     say()
     assert work.wait(MINUTE) and work.result()[0].tolist() == [2.0] * 3 and other.wait(MINUTE)
+
+
+def gradients(rank, group):
+    """What DistributedDataParallel waits for in C++."""
+    model = DistributedDataParallel(torch.nn.Linear(10, 2))
+    if rank == 1:
+        hear()
+        return model(torch.ones(1, 10)).sum().backward()
+    group._team.timeout, before = 0.1, group._team.timeout
+    try:
+        model(torch.ones(1, 10)).sum().backward()
+    except (RuntimeError, offpath.WaitTimeout) as error:  # torch may put its own around it
+        assert "not done after 0.1 s" in str(error), error
+        say()
+    else:
+        raise AssertionError("gradients of one")
+    group._team.timeout = before
 
 
 def nested(rank, group):
@@ -149,7 +167,7 @@ def main():
     faulthandler.dump_traceback_later(120, exit=True)
     dist.init_process_group("offpath", timeout=MINUTE)
     rank = dist.get_rank()
-    whats = [late, nested, blocked, refused, limits, threads]
+    whats = [late, gradients, nested, blocked, refused, limits, threads]
     for what in whats:
         if what.__name__ in (sys.argv[1:] or [each.__name__ for each in whats]):
             what(rank, dist.group.WORLD)
