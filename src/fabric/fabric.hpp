@@ -93,8 +93,9 @@ class Fabric {
   virtual uint64_t backlog(Peer peer) const = 0;
   // System calls: for now and then.
   virtual Connection connection(Peer) const { return {}; }
-  // The sum over all peers; of round trips the longest.
-  virtual Connection connections() const { return {}; }
+  // The sum over all peers, lost ones too; of round trips the longest. Of many that move a call looks at some: what others have
+  // counted since follows with the next calls.
+  virtual Connection connections() { return {}; }
   virtual void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) = 0;
   virtual void drop(Announced handle) = 0;
   // The group is drained by its owner, and event_fd() is readable when something has come for it, too. Fails where the

@@ -33,7 +33,7 @@ class Named : public Fabric {
   Connection connection(Peer peer) const override {
     return fabric_ == nullptr ? Connection() : fabric_->connection(peer);
   }
-  Connection connections() const override { return fabric_ == nullptr ? Connection() : fabric_->connections(); }
+  Connection connections() override { return fabric_ == nullptr ? Connection() : fabric_->connections(); }
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override {
     fabric_->fetch(handle, buffer, bytes, context);
   }

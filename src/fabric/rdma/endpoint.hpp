@@ -33,7 +33,7 @@ class Endpoint final : public Fabric, private Receiver {
   void send(fabric::Peer peer, Bytes header, Bytes payload, uint64_t context, Of of) override;
   uint64_t backlog(fabric::Peer peer) const override;
   Connection connection(fabric::Peer peer) const override { return tcp_->connection(peer); }
-  Connection connections() const override { return tcp_->connections(); }
+  Connection connections() override { return tcp_->connections(); }
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override;
   void drop(Announced handle) override;
   base::Result<std::shared_ptr<Group>> join(const GroupSpec& spec) override { return tcp_->join(spec); }

@@ -190,6 +190,7 @@ void Endpoint::lose(Peer& peer, const char* why, Ending how) {
                   why);
   for (Link& link : peer.links) {
     bury(std::move(link.attempt));
+    if (link.stands()) counting_.end(link.counting);
     link.socket.reset();
     link.readable = false;
     for (const uint64_t context : link.out.give_up()) outcomes_.sent(context, false);

@@ -13,6 +13,7 @@
 
 #include "base/fd.hpp"
 #include "fabric/outcomes.hpp"
+#include "fabric/tcp/counting.hpp"
 #include "fabric/tcp/incoming.hpp"
 #include "fabric/tcp/outgoing.hpp"
 #include "fabric/tcp/tcp_fabric.hpp"
@@ -57,7 +58,7 @@ class Endpoint final : public Fabric {
   void send(fabric::Peer peer, Bytes header, Bytes payload, uint64_t context, Of of = Of::interpreted) override;
   uint64_t backlog(fabric::Peer peer) const override;
   Connection connection(fabric::Peer peer) const override;
-  Connection connections() const override;
+  Connection connections() override { return counting_.look(); }
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override;
   void drop(Announced handle) override;
   base::Result<std::shared_ptr<Group>> join(const GroupSpec& spec) override;
@@ -121,7 +122,6 @@ class Endpoint final : public Fabric {
   Got read(Link& link);
   void end_link(Link& link);
   bool write_links();
-  static void add_counts(const Peer& peer, Connection& sum);
   static bool ends_in_order(const Peer& peer);
   void drain(Peer& peer);
   bool all_written() const;
@@ -166,6 +166,7 @@ class Endpoint final : public Fabric {
   bool delivered_ = false;
   uint32_t rounds_ = 0;
   Counters counters_;
+  Counting counting_;
 };
 
 // Of a multicast group, which its owner drains: only wakes who sleeps.
@@ -185,6 +186,7 @@ class Endpoint::Link final : public Watched {
   Peer& peer;
   const Lane lane;
   base::Fd socket;
+  size_t counting = 0;  // its number there
   std::optional<Sealer> sealer;
   std::optional<Opener> opener;
   Outgoing out;

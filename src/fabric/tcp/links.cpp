@@ -45,6 +45,7 @@ void Endpoint::establish(Link& link, base::Fd socket, const seal::Session& sessi
   ++counters_.links;
   bury(std::move(link.attempt));
   link.socket = std::move(socket);
+  link.counting = counting_.begin(link.socket.get());
   link.sealer.emplace(session.out, session.suite, options_.security);
   link.opener.emplace(session.in, session.suite, options_.security);
   watch(link.socket.get(), link, true);
@@ -80,6 +81,7 @@ bool Endpoint::read_links() {
   for (Link* const link : std::exchange(ready_, {})) {
     link->is_ready = false;
     if (!link->stands() || !link->readable) continue;
+    counting_.note_moved(link->counting);
     switch (read(*link)) {
       case Got::all:
       case Got::pause:
@@ -154,6 +156,7 @@ bool Endpoint::write_links() {
     link->is_dirty = false;
     if (!link->stands() || link->full) continue;
     any = true;
+    counting_.note_moved(link->counting);
     const auto progress = link->out.write(link->socket.get(), *link->sealer, sent_);
     link->full = progress != Outgoing::Progress::empty;
     if (progress != Outgoing::Progress::broken) continue;
@@ -178,26 +181,13 @@ uint64_t Endpoint::backlog(fabric::Peer number) const {
   return bytes;
 }
 
-void Endpoint::add_counts(const Peer& peer, Connection& sum) {
-  for (const Link& link : peer.links) {
-    if (!link.stands()) continue;
-    const Connection one = counts_of(link.socket.get());
-    ++sum.count;
-    sum.sent += one.sent, sum.resent += one.resent, sum.disordered += one.disordered;
-    sum.busy_us += one.busy_us, sum.room_us += one.room_us;
-    sum.round_us = std::max(sum.round_us, one.round_us);
-  }
-}
-
 Connection Endpoint::connection(fabric::Peer number) const {
   Connection sum;
-  add_counts(*peers_[number], sum);
-  return sum;
-}
-
-Connection Endpoint::connections() const {
-  Connection sum;
-  for (const auto& peer : peers_) add_counts(*peer, sum);
+  for (const Link& link : peers_[number]->links) {
+    if (!link.stands()) continue;
+    ++sum.count;
+    if (const auto counted = counts_of(link.socket.get())) add_counts(counted->counts, {}, sum);
+  }
   return sum;
 }
 

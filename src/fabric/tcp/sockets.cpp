@@ -160,16 +160,17 @@ Fd begin_connect(const Place& place, const SocketOptions& options) {
   return socket;
 }
 
-Connection counts_of(int socket) {
+std::optional<Counted> counts_of(int socket) {
   tcp_info info{};  // an older kernel fills a part of it
   socklen_t bytes = sizeof(info);
-  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return {};
-  return {.sent = info.tcpi_data_segs_out,
-          .resent = info.tcpi_total_retrans,
-          .disordered = info.tcpi_rcv_ooopack,
-          .busy_us = info.tcpi_busy_time,
-          .room_us = info.tcpi_rwnd_limited,
-          .round_us = info.tcpi_rtt};
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return std::nullopt;
+  return Counted{{.sent = info.tcpi_data_segs_out,
+                  .resent = info.tcpi_total_retrans,
+                  .disordered = info.tcpi_rcv_ooopack,
+                  .busy_us = info.tcpi_busy_time,
+                  .room_us = info.tcpi_rwnd_limited,
+                  .round_us = info.tcpi_rtt},
+                 info.tcpi_unacked > 0 || info.tcpi_notsent_bytes > 0};
 }
 
 int connect_error(int socket) {

@@ -5,6 +5,7 @@
 #include "base/fd.hpp"
 #include "fabric/tcp/address.hpp"
 
+#include <optional>
 #include <string>
 
 namespace offpath::fabric::tcp {
@@ -33,7 +34,12 @@ base::Fd accept_from(int listening, const SocketOptions& options);
 base::Fd begin_connect(const Place& place, const SocketOptions& options);
 // Once it is writable: 0, or the error.
 int connect_error(int socket);
-Connection counts_of(int socket);
+// What the system has counted of it; nothing: it does not say. `under_way`: more may be counted though nothing is sent or read.
+struct Counted {
+  Connection counts;
+  bool under_way;
+};
+std::optional<Counted> counts_of(int socket);
 
 // As many bytes as there are, at once or not at all: what handshakes say fits into any buffer.
 bool send_words(int socket, Bytes words);
