@@ -29,16 +29,15 @@ bool of_one_job(const Directory& members) {
 
 }  // namespace
 
-bool Membership::meet(const Exchange& job, std::vector<NodeRecord>* records) {
+bool Membership::meet(const Exchange& job, NodeRecords* records) {
   rank_ = job.rank();
   size_ = job.size();
-  if (!job.gather(own_node(), records)) return false;
+  if (!NodeRecords::gather(job, own_node(), records)) return false;
   nodes_ = Nodes(*records);
   return true;
 }
 
-std::string Membership::choose_cores(const Terms& terms, const Settings& settings,
-                                     const std::vector<NodeRecord>& records) {
+std::string Membership::choose_cores(const Terms& terms, const Settings& settings, const NodeRecords& records) {
   const std::string processes = std::string(process_) + "s";
   auto cores = attach::choose_cores(terms, settings, records, nodes_, rank_, processes.c_str());
   if (!cores.ok()) return no_service_ = cores.status().text();

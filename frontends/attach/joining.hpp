@@ -16,7 +16,6 @@
 #include <offpath/offpath.h>
 
 #include <string>
-#include <vector>
 
 namespace offpath::attach {
 
@@ -26,9 +25,9 @@ class Membership {
   explicit Membership(const char* process) : process_(process) {}
 
   // Who is where. False: the exchange failed.
-  bool meet(const Exchange& job, std::vector<NodeRecord>* records);
+  bool meet(const Exchange& job, NodeRecords* records);
   // The cores of the services; the same at all. Nothing: they are found; else why there can be no service.
-  std::string choose_cores(const Terms& terms, const Settings& settings, const std::vector<NodeRecord>& records);
+  std::string choose_cores(const Terms& terms, const Settings& settings, const NodeRecords& records);
   // This process attaches, unless it has, and all of `team` tell where they are. Nothing: all are attached; else why
   // not, the same at all. Blocks until the services are up or known not to be.
   std::string attach(const Terms& terms, const Exchange& team, Directory* members);

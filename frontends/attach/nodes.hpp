@@ -3,12 +3,11 @@
 // in every process. Processes are named by their rank: the position of their record.
 #pragma once
 
-#include "attach/node.hpp"
+#include "attach/node_records.hpp"
 #include "attach/session.hpp"
 #include "base/result.hpp"
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,7 @@ class Nodes {
  public:
   Nodes() = default;
   // Numbers the nodes in the order of their first processes.
-  explicit Nodes(std::span<const NodeRecord> records);
+  explicit Nodes(const NodeRecords& records);
 
   uint32_t count() const { return count_; }
   uint32_t of(int rank) const { return numbers_[static_cast<size_t>(rank)]; }
@@ -41,8 +40,7 @@ struct ServiceCores {
 
 // The cores for the service of `rank`: those of its settings if the terms say so (they may well be the application's
 // too), else what the processes leave; an error if any node has none. processes: the front end's word for them.
-base::Result<ServiceCores> choose_cores(const Terms& terms, const Settings& settings,
-                                        std::span<const NodeRecord> records, const Nodes& nodes, int rank,
-                                        const char* processes);
+base::Result<ServiceCores> choose_cores(const Terms& terms, const Settings& settings, const NodeRecords& records,
+                                        const Nodes& nodes, int rank, const char* processes);
 
 }  // namespace offpath::attach

@@ -84,7 +84,7 @@ PetscErrorCode open_job() {
   const CommExchange world(PETSC_COMM_WORLD);
   job.settings = attach::Settings::from_environment();
   if (world.rank() == 0) job.terms.propose(job.settings);
-  std::vector<attach::NodeRecord> records;
+  attach::NodeRecords records;
   PetscCheck(world.broadcast(&job.terms) && job.member.meet(world, &records), PETSC_COMM_SELF, PETSC_ERR_LIB,
              "The ranks could not tell each other where they are");
   job.member.choose_cores(job.terms, job.settings, records);  // why there are none is told with the first team

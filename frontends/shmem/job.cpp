@@ -119,7 +119,7 @@ bool Job::turn_off(LogLevel level, const std::string& reason) {
 bool Job::agree() {
   auto opening = std::make_unique<Opening>();
   if (pe_ == 0) fill_opening(opening.get());
-  std::vector<attach::NodeRecord> records;
+  attach::NodeRecords records;
   if (!exchange().broadcast(opening.get()) || !member_.meet(exchange(), &records)) {
     return turn_off(LogLevel::warn, kNoHeap);
   }

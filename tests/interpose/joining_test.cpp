@@ -40,14 +40,21 @@ class Scripted final : public Exchange {
 
 bool alike(int, std::byte*, size_t) { return true; }
 
+// The same processes, all bound to the one core that there is.
+NodeRecords on_one_core(const NodeRecords& records) {
+  std::vector<NodeRecord> there;
+  for (size_t process = 0; process < records.size(); ++process) there.push_back(records[process]);
+  for (NodeRecord& record : there) record.allowed = record.bound = base::CoreSet{}.set(0);
+  return there;
+}
+
 TEST(Joining, WhereNoCoreIsSpareNobodyAttaches) {
   Membership member("PE");
   const Scripted job(1, 3, alike);
-  std::vector<NodeRecord> records;
+  NodeRecords records;
   ASSERT_TRUE(member.meet(job, &records));
   EXPECT_EQ(member.nodes().count(), 1u);
-  for (NodeRecord& record : records) record.allowed = record.bound = base::CoreSet{}.set(0);
-  const std::string problem = member.choose_cores({}, {}, records);
+  const std::string problem = member.choose_cores({}, {}, on_one_core(records));
   EXPECT_NE(problem.find("no spare core"), std::string::npos) << problem;
   EXPECT_NE(problem.find("(its PEs use them all)"), std::string::npos) << problem;
   Directory members;
@@ -58,12 +65,11 @@ TEST(Joining, WhereNoCoreIsSpareNobodyAttaches) {
 TEST(Joining, AnExchangeThatFailsSaysWhy) {
   Membership member("rank");
   const Scripted job(0, 2, [](int, std::byte*, size_t) { return false; });
-  std::vector<NodeRecord> records;
+  NodeRecords records;
   EXPECT_FALSE(member.meet(job, &records));
   const Scripted alone(0, 1, alike);
   ASSERT_TRUE(member.meet(alone, &records));
-  records[0].allowed = records[0].bound = base::CoreSet{}.set(0);
-  ASSERT_NE(member.choose_cores({}, {}, records), "");
+  ASSERT_NE(member.choose_cores({}, {}, on_one_core(records)), "");
   Directory members;
   EXPECT_EQ(member.attach({}, job, &members), "no exchange");
 }
@@ -72,24 +78,23 @@ TEST(Joining, AnExchangeThatFailsSaysWhy) {
 TEST(Joining, NodesWithDifferentSecretsStayNative) {
   for (const int rank : {0, 1}) {
     Membership member("rank");
-    // They say where they are, then who serves them, and then their addresses.
+    // They say where they are, one of each node more of it, then who serves them, and then their addresses.
     const Scripted job(rank, 2, [](int exchange, std::byte* all, size_t bytes) {
       constexpr uint32_t kBytes = 40;
-      if (exchange == 1) {
+      if (exchange == 2) {
         memset(all, 0, 2 * bytes);
         all[bytes] = std::byte{1};  // of another worker
         for (const size_t report : {bytes, 2 * bytes}) memcpy(all + report - sizeof(kBytes), &kBytes, sizeof(kBytes));
       }
-      if (exchange == 2) {
+      if (exchange == 3) {
         memset(all, 0, size_t{2} * kBytes);
         all[kBytes] = std::byte{1};  // the second one's name of the job
       }
       return true;
     });
-    std::vector<NodeRecord> records;
+    NodeRecords records;
     ASSERT_TRUE(member.meet(job, &records));
-    for (NodeRecord& record : records) record.allowed = record.bound = base::CoreSet{}.set(0);
-    ASSERT_NE(member.choose_cores({}, {}, records), "");
+    ASSERT_NE(member.choose_cores({}, {}, on_one_core(records)), "");
     Directory members;
     const std::string problem = member.attach({}, job, &members);
     EXPECT_NE(problem.find("do not know the same secret"), std::string::npos) << problem;

@@ -138,7 +138,7 @@ bool Job::start(Equipment own) {
   all_ = own;
   const WorldExchange world(&control_);
   if (world.size() == 1) return stay_native(LogLevel::info, "the job has one process");
-  std::vector<attach::NodeRecord> records;
+  attach::NodeRecords records;
   Opening opening{};
   if (world.rank() == 0) fill_opening(&opening);
   const bool met = world.broadcast(&opening) && member_.meet(world, &records);
