@@ -85,6 +85,7 @@ OFFPATH_FORMS_FILE(read_at, MPI_Offset, OFFPATH_TO)
 OFFPATH_FORMS_FILE(write, OFFPATH_FROM)
 OFFPATH_FORMS_FILE(write_at, MPI_Offset, OFFPATH_FROM)
 int OFFPATH_NAME(File_read)(MPI_File, OFFPATH_TO, MPI_Status*);
+int OFFPATH_NAME(File_read_all)(MPI_File, OFFPATH_TO, MPI_Status*);
 int OFFPATH_NAME(File_write)(MPI_File, OFFPATH_FROM, MPI_Status*);
 int OFFPATH_NAME(File_write_all)(MPI_File, OFFPATH_FROM, MPI_Status*);
 int OFFPATH_NAME(File_write_at)(MPI_File, MPI_Offset, OFFPATH_FROM, MPI_Status*);

@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <unordered_map>
 
 namespace offpath::mpi {
@@ -59,8 +60,9 @@ class OpenedFile {
   // Waits until none of our transfers is.
   void settle();
 
-  // Held by whoever moves the individual pointer. A native call may run the file's error handler, which may use the file.
-  std::recursive_mutex& pointer_mutex() { return pointer_mutex_; }
+  // Of the individual pointer: native calls that move it share it, as the library orders them; ours have it alone, and never wait for it.
+  // A native call may run the file's error handler, which may use the file.
+  std::shared_mutex& pointer_mutex() { return pointer_mutex_; }
   std::optional<Split> split;
 
   // Calls the file's error handler and returns `code`. Not Inside.
@@ -80,7 +82,7 @@ class OpenedFile {
   const offpath_session_t* offered_to_ = nullptr;
   offpath_file_t* served_ = nullptr;  // null: it was refused
   std::atomic<int> under_way_{0};
-  std::recursive_mutex pointer_mutex_;
+  std::shared_mutex pointer_mutex_;
 };
 using OpenedRef = std::shared_ptr<OpenedFile>;
 

@@ -11,6 +11,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <type_traits>
 
 namespace offpath::mpi {
@@ -45,9 +46,9 @@ bool find_first(const OpenedFile& file, const Access& access, uint64_t* first) {
   return offset >= 0 && !__builtin_mul_overflow(static_cast<uint64_t>(offset), file.view()->etype_bytes, first);
 }
 
-// Ours find the pointer and set it in two steps, so of several threads one at a time moves it.
-std::unique_lock<std::recursive_mutex> lock_pointer(OpenedFile& file, bool moves) {
-  std::unique_lock lock(file.pointer_mutex(), std::defer_lock);
+// Ours find the pointer and set it in two steps, between which no other thread may move it.
+std::shared_lock<std::shared_mutex> share_pointer(OpenedFile& file, bool moves) {
+  std::shared_lock lock(file.pointer_mutex(), std::defer_lock);
   if (moves) lock.lock();
   return lock;
 }
@@ -61,7 +62,9 @@ bool offload(const OpenedRef& file, const Access& access, MPI_Request* request) 
   const Inside inside;
   const TypeRef type = find_type(access.type, job.control());
   if (type == nullptr) return false;
-  const auto lock = lock_pointer(*file, !access.offset);
+  // Not waited for: another thread may be in a collective call, which ends when other ranks have made it, too.
+  std::unique_lock lock(file->pointer_mutex(), std::defer_lock);
+  if (!access.offset && !lock.try_lock()) return false;
   Wanted wanted{0, access.buffer, access.count, access.type};
   if (!find_first(*file, access, &wanted.first)) return false;
   auto transfer = std::make_unique<FileTransfer>(file, access.way);
@@ -102,9 +105,8 @@ int begin(MPI_File handle, const Access& access, bool collective, MPI_Request* r
   const bool is_our_share = !collective || file->is_shared_out();
   if (is_our_share && try_to_offload(file, access, request)) return MPI_SUCCESS;
   leave_to_library(*file, access);
-  if (!is_our_share) return natively();
-  const auto lock = lock_pointer(*file, !access.offset);
-  return alone(request);
+  const auto lock = share_pointer(*file, !access.offset);
+  return is_our_share ? alone(request) : natively();
 }
 
 // Between its _begin and its _end the file has its request.
@@ -196,7 +198,7 @@ struct Stays<member, waits, moves> {
     const OpenedRef file = ours(handle);
     if (file == nullptr) return (native.*member)(handle, arguments...);
     if (waits) file->settle();
-    const auto lock = lock_pointer(*file, moves);
+    const auto lock = share_pointer(*file, moves);
     return (native.*member)(handle, arguments...);
   }
 };
@@ -229,6 +231,7 @@ OFFPATH_ENDS(File_read_all_end)
 
 #define OFFPATH_STAYS(name, ...) \
   const decltype(Native::name) name = &Stays<&Native::name __VA_OPT__(, ) __VA_ARGS__>::call;
+OFFPATH_STAYS(File_seek, false, true)
 OFFPATH_STAYS(File_get_size)
 OFFPATH_STAYS(File_set_size)
 OFFPATH_STAYS(File_preallocate)
@@ -237,9 +240,10 @@ OFFPATH_STAYS(File_sync)
   OFFPATH_STAYS(name __VA_OPT__(, ) __VA_ARGS__) \
   OFFPATH_STAYS(name##_c __VA_OPT__(, ) __VA_ARGS__)
 OFFPATH_BOTH_STAY(File_read, false, true)
+OFFPATH_BOTH_STAY(File_read_all, false, true)
 OFFPATH_BOTH_STAY(File_write, true, true)
 OFFPATH_BOTH_STAY(File_write_at)
-OFFPATH_BOTH_STAY(File_write_all)
+OFFPATH_BOTH_STAY(File_write_all, true, true)
 OFFPATH_BOTH_STAY(File_write_at_all)
 OFFPATH_BOTH_STAY(File_write_shared)
 OFFPATH_BOTH_STAY(File_write_ordered)

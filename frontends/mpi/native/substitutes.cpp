@@ -196,6 +196,7 @@ void add_substitutes(Native* functions) {
   OFFPATH_ADD_FILES(write)
   OFFPATH_ADD_FILES(write_at)
   OFFPATH_ADD_FILE(File_read)
+  OFFPATH_ADD_FILE(File_read_all)
   OFFPATH_ADD_FILE(File_write)
   OFFPATH_ADD_FILE(File_write_at)
   OFFPATH_ADD_FILE(File_write_all)

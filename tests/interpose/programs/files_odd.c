@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -61,7 +63,7 @@ static void many(void) {
 struct Writer {
   MPI_File file;
   int length;
-  unsigned char value;
+  unsigned char value; /* 2: it makes collective calls, too, as one thread may */
 };
 
 static void* write_often(void* argument) {
@@ -73,6 +75,8 @@ static void* write_often(void* argument) {
     if (i % 2 == 0) {
       MPI_File_iwrite(writer->file, own, writer->length, MPI_BYTE, &request);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else if (i % 4 == 1 && writer->value == 2) {
+      MPI_File_write_all(writer->file, own, writer->length, MPI_BYTE, MPI_STATUS_IGNORE);
     } else {
       MPI_File_write(writer->file, own, writer->length, MPI_BYTE, MPI_STATUS_IGNORE);
     }
@@ -97,6 +101,86 @@ static void by_threads(void) {
   show("threads", found[1], found[2]);
   MPI_File_close(&file);
   free(all);
+}
+
+enum { SEEKS = 200, FAR = 1 << 20 };
+
+static atomic_int written, sought;
+
+static void* write_until_sought(void* argument) {
+  MPI_Request request;
+  while (!atomic_load(&sought)) {
+    MPI_File_iwrite(*(MPI_File*)argument, bytes, LONG, MPI_BYTE, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    atomic_fetch_add(&written, 1);
+  }
+  return NULL;
+}
+
+/* Another thread moves the pointer: the next write begins where it is. */
+static void seek_beside_writes(void) {
+  MPI_File file = open_own("sought", 0);
+  pthread_t thread;
+  long holes = 0;
+  pthread_create(&thread, NULL, &write_until_sought, &file);
+  for (int i = 1; i <= SEEKS; ++i) {
+    MPI_File_seek(file, (MPI_Offset)i * FAR, MPI_SEEK_SET);
+    const int before = atomic_load(&written);
+    while (atomic_load(&written) < before + 2) sched_yield();
+  }
+  atomic_store(&sought, 1);
+  pthread_join(thread, NULL);
+  for (int i = 1; i <= SEEKS; ++i) {
+    unsigned char byte = 0;
+    MPI_File_read_at(file, (MPI_Offset)i * FAR, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    holes += byte != bytes[0];
+  }
+  show("sought", holes, 0);
+  MPI_File_close(&file);
+}
+
+/* Its name is gone before it is written to. */
+static void removed(void) {
+  static unsigned char back[LONG];
+  MPI_File file;
+  MPI_Request requests[2];
+  MPI_Offset size = 0;
+  char own[64];
+  snprintf(own, sizeof(own), "removed%d", rank);
+  MPI_File_open(MPI_COMM_SELF, own, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+  remove(own);
+  for (int i = 0; i < 2; ++i) MPI_File_iwrite_at(file, i * LONG, bytes, LONG, MPI_BYTE, &requests[i]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  MPI_File_iread_at(file, LONG, back, LONG, MPI_BYTE, &requests[0]);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  MPI_File_get_size(file, &size);
+  MPI_File_close(&file);
+  show("removed", (long)size, size_of(own));
+  show("removed", memcmp(bytes, back, LONG), 0);
+}
+
+/* A terabyte of nothing first. */
+static void sparse(void) {
+  static unsigned char back[LONG];
+  const MPI_Offset far = 1LL << 40;
+  MPI_File file = open_own("sparse", 0);
+  MPI_Request request;
+  MPI_Status status;
+  MPI_Offset size = 0, position = 0;
+  MPI_File_iwrite_at(file, far, bytes, LONG, MPI_BYTE, &request);
+  MPI_Wait(&request, &status);
+  show("sparse", count_of(&status, MPI_BYTE), 0);
+  MPI_File_set_view(file, far, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+  MPI_File_seek(file, far / 4, MPI_SEEK_SET);
+  MPI_File_write_all_begin(file, bytes, LONG / 4, MPI_INT);
+  MPI_File_write_all_end(file, bytes, &status);
+  MPI_File_get_position(file, &position);
+  MPI_File_get_size(file, &size);
+  show("sparse", count_of(&status, MPI_INT), (long)position);
+  MPI_File_iread_at(file, far / 4, back, LONG / 4, MPI_INT, &request);
+  MPI_Wait(&request, &status);
+  show("sparse", (long)size, memcmp(bytes, back, LONG));
+  MPI_File_close(&file);
 }
 
 /* A program that is written, closed and run: nobody else may have it open for writing. */
@@ -180,6 +264,9 @@ int main(int argc, char** argv) {
   if (strcmp(how, "prefixed") == 0) prefixed();
   if (strcmp(how, "many") == 0) many();
   if (strcmp(how, "threads") == 0) by_threads();
+  if (strcmp(how, "sought") == 0) seek_beside_writes();
+  if (strcmp(how, "removed") == 0) removed();
+  if (strcmp(how, "sparse") == 0) sparse();
   if (strcmp(how, "run") == 0) run();
   if (strcmp(how, "limited") == 0) limited();
   if (strcmp(how, "spawned") == 0) spawned(argv[0]);
