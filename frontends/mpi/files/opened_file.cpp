@@ -82,8 +82,6 @@ OpenedFile::OpenedFile(MPI_File handle, MPI_Comm ranks, int mode, base::Fd descr
       descriptor_(std::move(descriptor)),
       allowed_{(mode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0, (mode & (MPI_MODE_RDONLY | MPI_MODE_RDWR)) != 0} {}
 
-OpenedFile::~OpenedFile() { offpath_file_close(served_); }
-
 int OpenedFile::set_view(std::optional<View> view) {
   view_ = std::move(view);
   int mine = usable_ && view_ ? 1 : 0, all = 0;
@@ -94,13 +92,15 @@ int OpenedFile::set_view(std::optional<View> view) {
 
 void OpenedFile::leave_to_library() { usable_ = shared_out_ = false; }
 
-offpath_file_t* OpenedFile::served() {
+std::shared_ptr<offpath_file_t> OpenedFile::served() {
   if (job.go_on() != OFFPATH_OK) return nullptr;
   std::lock_guard lock(served_mutex_);
   offpath_session_t* const session = job.session();
   if (std::exchange(offered_to_, session) == session) return served_;
-  offpath_file_close(std::exchange(served_, nullptr));
-  if (offpath_file_open(session, descriptor_.get(), &served_, nullptr) != OFFPATH_OK) served_ = nullptr;
+  served_.reset();
+  offpath_file_t* opened = nullptr;
+  if (offpath_file_open(session, descriptor_.get(), &opened, nullptr) == OFFPATH_OK)
+    served_ = {opened, &offpath_file_close};
   return served_;
 }
 
@@ -120,7 +120,7 @@ int OpenedFile::raise(int code) const {
 }
 
 void OpenedFile::close() {
-  offpath_file_close(std::exchange(served_, nullptr));
+  served_.reset();
   if (ranks_ != MPI_COMM_NULL) native.Comm_free(&ranks_);
 }
 

@@ -35,7 +35,7 @@ class OpenedFile {
  public:
   // `ranks`: of those that have opened it; ours.
   OpenedFile(MPI_File handle, MPI_Comm ranks, int mode, base::Fd descriptor);
-  ~OpenedFile();
+  ~OpenedFile() = default;
   OpenedFile(const OpenedFile&) = delete;
   OpenedFile& operator=(const OpenedFile&) = delete;
 
@@ -52,9 +52,9 @@ class OpenedFile {
   // The file is the library's alone from now on: atomic mode. On all ranks.
   void leave_to_library();
 
-  // At the service; made known to it when it is first needed, and to the next one where that is lost. nullptr: it cannot have
-  // it, or there is none now.
-  offpath_file_t* served();
+  // At the service; made known to it when it is first needed, and to the next one where that is lost, while another thread may still
+  // post on the old one. nullptr: it cannot have it, or there is none now.
+  std::shared_ptr<offpath_file_t> served();
 
   std::atomic<int>& under_way() { return under_way_; }
   // Waits until none of our transfers is.
@@ -80,7 +80,7 @@ class OpenedFile {
   std::optional<View> view_ = View{};
   std::mutex served_mutex_;
   const offpath_session_t* offered_to_ = nullptr;
-  offpath_file_t* served_ = nullptr;  // null: it was refused
+  std::shared_ptr<offpath_file_t> served_;  // null: it was refused
   std::atomic<int> under_way_{0};
   std::shared_mutex pointer_mutex_;
 };

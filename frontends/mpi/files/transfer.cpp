@@ -152,7 +152,7 @@ bool FileTransfer::describe(const Wanted& wanted, const TypeRef& type) {
 }
 
 bool FileTransfer::post(const Wanted& wanted, const TypeRef& type) {
-  offpath_file_t* const served = file_->served();
+  const std::shared_ptr<offpath_file_t> served = file_->served();
   if (served == nullptr || !describe(wanted, type)) return false;
   const View& view = *file_->view();
   params_.offset_bytes = view.displacement;
@@ -165,7 +165,7 @@ bool FileTransfer::post(const Wanted& wanted, const TypeRef& type) {
     params_.skip_bytes = wanted.first;
   }
   const auto post_it = way_ == FileWay::write ? offpath_file_write : offpath_file_read;
-  if (post_it(served, &params_, &op_) != OFFPATH_OK) return false;
+  if (post_it(served.get(), &params_, &op_) != OFFPATH_OK) return false;
   counted_ = true;
   file_->under_way().fetch_add(1, std::memory_order_acq_rel);
   return true;
