@@ -30,21 +30,10 @@ void kill_dpu(Job& job, offpath_session_t* session) {
 void alltoall(Process& p, offpath_team_t* team, size_t bytes) {
   std::vector<uint8_t> send(bytes * p.size), recv(bytes * p.size);
   for (uint32_t i = 0; i < p.size; ++i) memset(&send[i * bytes], static_cast<int>(p.rank * 16 + i), bytes);
-  offpath_op_t* op = nullptr;
-  REQUIRE_STATUS(offpath_alltoall(team, send.data(), recv.data(), bytes, &op), OFFPATH_OK);
-  p.wait_ok(op);
-  offpath_op_free(op);
+  p.complete([&](auto op) { return offpath_alltoall(team, send.data(), recv.data(), bytes, op); });
   for (uint32_t i = 0; i < p.size; ++i) {
     for (size_t at = i * bytes; at < (i + 1) * bytes; ++at) REQUIRE(recv[at] == i * 16 + p.rank);
   }
-}
-
-void exchange_blocks(Process& p) {
-  offpath_session_t* session = nullptr;
-  offpath_team_t* team = p.join(session);
-  for (const size_t bytes : {size_t{1}, size_t{3000}, size_t{300000}}) alltoall(p, team, bytes);
-  p.barrier();
-  offpath_session_detach(session);
 }
 
 // Blocks of members of one service, which none of them can reach.
@@ -52,10 +41,9 @@ TEST(Agents, OfSeveralHostsShareAService) {
   for (const char* workers : {"1", "2"}) {
     Job job(4, 2);
     const std::string dpu = job.folder(0) + "-dpu";
-    job.run([&](Process& p) {
-      setenv("OFFPATH_SERVICE_WORKERS", workers, 1);
-      setenv("OFFPATH_DPU", dpu_in(dpu).c_str(), 1);
-      exchange_blocks(p);
+    job.set("OFFPATH_SERVICE_WORKERS", workers).set("OFFPATH_DPU", dpu_in(dpu));
+    job.run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
+      for (const size_t bytes : {size_t{1}, size_t{3000}, size_t{300000}}) alltoall(p, team, bytes);
     });
     EXPECT_TRUE(eventually([&] { return files_in(dpu).empty(); })) << "the service ends with its last agent";
   }
@@ -83,17 +71,13 @@ TEST(Agents, DealTheirClientsOutToSeveralDpus) {
 // To the clients it is their service that was lost.
 TEST(Agents, AServiceThatEndsIsLost) {
   Job job(2, 1);
-  job.run([&](Process& p) {
-    setenv("OFFPATH_DPU", dpu_in(job.folder(0) + "-dpu").c_str(), 1);
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  job.set("OFFPATH_DPU", dpu_in(job.folder(0) + "-dpu"));
+  job.run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
     alltoall(p, team, 100);
     p.barrier();
     if (p.rank == 0) kill_dpu(job, session);
     REQUIRE(eventually([&] { return offpath_session_alive(session) == 0; }));
     REQUIRE(offpath_team_broken(team) == 1);
-    p.barrier();
-    offpath_session_detach(session);
   });
   std::filesystem::remove_all(job.folder(0) + "-dpu");  // its socket is left, as after any crash
 }
@@ -160,16 +144,13 @@ TEST(Agents, AreWatchedWhileTheirServiceIsLost) {
 TEST(Agents, AreNotHeldUpByWhoeverSaysNothing) {
   Job job(1);
   const std::string dpu = job.folder(0) + "-dpu";
-  job.run([&](Process& p) {
-    setenv("OFFPATH_DPU", dpu_in(dpu).c_str(), 1);
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  job.set("OFFPATH_DPU", dpu_in(dpu));
+  job.run_in_team([&](Process& p, offpath_session_t*, offpath_team_t* team) {
     std::vector<base::Fd> silent(100);
     const std::string path = session::socket_path(p.folder, p.shared.token);
     for (base::Fd& each : silent) each = std::move(session::connect_to(path).value());
     for (int i = 0; i < 1200; ++i) alltoall(p, team, 8);
     silent.clear();
-    offpath_session_detach(session);
   });
 }
 

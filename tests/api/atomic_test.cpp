@@ -11,9 +11,7 @@ constexpr uint64_t kLong = 2000;  // elements: more than short ones have
 
 void run_members(uint32_t processes, uint32_t nodes,
                  const std::function<void(Process&, offpath_window_t*, uint64_t*)>& body) {
-  Job(processes, nodes).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(processes, nodes).run_in_team([&](Process& p, offpath_session_t*, offpath_team_t* team) {
     std::vector<uint64_t> memory(kLong + 8);
     offpath_window_t* window = open_window(team, 1, memory.data(), memory.size() * 8);
     p.barrier();
@@ -22,7 +20,6 @@ void run_members(uint32_t processes, uint32_t nodes,
     REQUIRE(offpath_window_completed(window) == offpath_window_issued(window));
     p.barrier();
     offpath_window_destroy(window);
-    offpath_session_detach(session);
   });
 }
 
@@ -123,8 +120,7 @@ TEST(Locks, SharedOnesDoNot) {
       REQUIRE_STATUS(offpath_remote(window, &lock, &op), OFFPATH_OK);
       REQUIRE_STATUS(offpath_op_wait(op, 20000000), OFFPATH_IN_PROGRESS);
       p.barrier();
-      p.wait_ok(op);
-      offpath_op_free(op);
+      p.finish_ok(op);
     } else {
       p.barrier();
     }

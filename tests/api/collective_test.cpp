@@ -46,9 +46,7 @@ TEST(Collective, OwnBlocksAreCopiedByAServiceWithCoresOfItsOwn) {
 void run_mixed(uint32_t processes, uint32_t nodes) {
   const uint64_t seed = std::random_device()();
   fprintf(stderr, "seed %llu\n", static_cast<unsigned long long>(seed));
-  Job(processes, nodes).run([&](Process& p) {
-    offpath_session_t* session = p.attach();
-    p.exchange(session);
+  Job(processes, nodes).run_attached([&](Process& p, offpath_session_t* session) {
     constexpr size_t kTeams = 4, kEach = 40;
     std::vector<offpath_team_t*> teams;
     std::vector<std::vector<Case>> cases(kTeams);
@@ -72,8 +70,6 @@ void run_mixed(uint32_t processes, uint32_t nodes) {
     }
     std::shuffle(posted.begin(), posted.end(), own);
     for (Case* one : posted) one->finish();
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -131,29 +127,23 @@ TEST(LongDescriptions, QueueUntilThereIsRoom) {
     // What was cut into small pieces is there as a whole again.
     Scattered large(1 << 20);
     REQUIRE_STATUS(large.post(team, 1 - p.rank), OFFPATH_OK);
-    p.wait_ok(large.op);
-    offpath_op_free(large.op);
+    p.finish_ok(large.op);
   });
 }
 
 TEST(LongDescriptions, ThatNeverFitAreNoMemory) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     for (const uint32_t ranges : {2100000U, 3000000U, 5000000U}) {
       REQUIRE_STATUS(Scattered(ranges).post(team, 0), OFFPATH_ERR_NO_MEMORY);
     }
     Case after(p, OFFPATH_ALLREDUCE, 100, 1);
     after.post(team);
     after.finish();
-    offpath_session_detach(session);
   });
 }
 
 TEST(Collective, WrongArgumentsAreRefused) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process&, offpath_session_t*, offpath_team_t* team) {
     offpath_collective_t c{};
     offpath_op_t* op = nullptr;
     c.struct_bytes = sizeof(c);
@@ -164,7 +154,6 @@ TEST(Collective, WrongArgumentsAreRefused) {
     c.send_count = 1;  // the rest: tests/unit/client
     REQUIRE_STATUS(offpath_collective(team, &c, &op), OFFPATH_ERR_ARGUMENT);
     REQUIRE(op == nullptr && offpath_team_started(team) == 0);
-    offpath_session_detach(session);
   });
 }
 

@@ -62,10 +62,7 @@ class Two {
 };
 
 void free_all(std::vector<offpath_op_t*>& ops, Process& p) {
-  for (offpath_op_t* op : ops) {
-    p.wait_ok(op);
-    offpath_op_free(op);
-  }
+  for (offpath_op_t* op : ops) p.finish_ok(op);
   ops.clear();
 }
 
@@ -122,8 +119,7 @@ TEST(Gate, WhatIsBehindItKeepsItsOrder) {
     ops.pop_back();
     if (first) {  // its gate's operation has failed: one more does
       ops.push_back(allreduce(two.team(), three, 1));
-      REQUIRE_STATUS(offpath_op_wait(ops.back(), kLongNs), OFFPATH_ERR_DEPENDENCE);
-      offpath_op_free(ops.back());
+      REQUIRE_STATUS(finish(ops.back()), OFFPATH_ERR_DEPENDENCE);
     } else {
       ops.push_back(allreduce(two.team(), three, 1));
       REQUIRE(offpath_op_wait(ops.back(), kLongNs) < 0);
@@ -198,9 +194,7 @@ TEST(Gate, WrongArgumentsAndEnds) {
 
 // The service ends while operations wait: they had not begun.
 TEST(Gate, OfALostService) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process&, offpath_session_t* session, offpath_team_t* team) {
     Tasks tasks(session);
     offpath_op_t* blocker = late(tasks);
     double value = 1;
@@ -213,7 +207,6 @@ TEST(Gate, OfALostService) {
     offpath_op_free(op);
     offpath_op_free(blocker);
     offpath_team_destroy(team);
-    offpath_session_detach(session);
   });
 }
 

@@ -52,19 +52,14 @@ inline Answer ask(const Process& p, const void* request, size_t bytes, int fd) {
 inline void check_honest(const Process& p, offpath_team_t* team) {
   uint8_t send[100], recv[100] = {};
   memset(send, 9, sizeof(send));
-  offpath_op_t* op = nullptr;
-  REQUIRE_STATUS(offpath_alltoall(team, send, recv, 100, &op), OFFPATH_OK);
-  p.wait_ok(op);
+  p.complete([&](auto op) { return offpath_alltoall(team, send, recv, 100, op); });
   REQUIRE(memcmp(send, recv, 100) == 0);
-  offpath_op_free(op);
 }
 
 // Attaches properly, then lets `lie` write what it likes.
 template <typename Lie>
 inline void run_liar(const Lie& lie) {
-  Job(1).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
     const Segment segment;
     const AttachRequest request = good_request(p);
     Answer answer = ask(p, &request, sizeof(request), segment.memory.fd());
@@ -74,7 +69,6 @@ inline void run_liar(const Lie& lie) {
     answer.socket.reset();
     for (int i = 0; i < 20; ++i) check_honest(p, team);
     REQUIRE(offpath_session_alive(session) == 1);
-    offpath_session_detach(session);
   });  // its end checks that the service ends
 }
 

@@ -14,9 +14,7 @@ namespace {
 using base::Memfd;
 
 TEST(HostileClient, WrongAttachMessagesAreRefused) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     const Segment segment;
     const Fd device(open("/dev/null", O_RDWR | O_CLOEXEC));
     const auto refused = [&](const AttachRequest& request, int fd, offpath_status_t expected) {
@@ -58,7 +56,6 @@ TEST(HostileClient, WrongAttachMessagesAreRefused) {
     ask(p, longer, sizeof(longer), -1);
     connect_to(socket_path(p.folder, p.shared.token)).value().reset();  // comes and says nothing
     check_honest(p, team);
-    offpath_session_detach(session);
   });
 }
 

@@ -38,6 +38,17 @@ bool eventually(const std::function<bool()>& condition) {
   return true;
 }
 
+offpath_status_t finish(offpath_op_t* op) {
+  const offpath_status_t status = offpath_op_wait(op, kLongNs);
+  offpath_op_free(op);
+  return status;
+}
+
+bool ended_well(pid_t child) {
+  int status = 0;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 std::vector<std::string> files_in(const std::string& folder) {
@@ -115,6 +126,18 @@ void Process::wait_ok(offpath_op_t* op) const {
   fail_process(__FILE__, __LINE__, "rank " + std::to_string(rank) + ": " + text + ": " + name_of(status));
 }
 
+void Process::finish_ok(offpath_op_t* op) const {
+  wait_ok(op);
+  offpath_op_free(op);
+}
+
+void Process::complete(const Post& post, const char* file, int line) const {
+  offpath_op_t* op = nullptr;
+  const offpath_status_t status = post(&op);
+  if (status != OFFPATH_OK) fail_process(file, line, "posting is " + name_of(status));
+  finish_ok(op);
+}
+
 // ---- Job --------------------------------------------------------------------------------------------------------
 
 Job::Job(uint32_t processes, uint32_t nodes) : nodes_(nodes), children_(processes, 0), signals_(processes, 0) {
@@ -135,14 +158,18 @@ Job::~Job() {
   munmap(shared_, sizeof(Shared));
 }
 
-void Job::run_in_team(const TeamBody& body) {
+void Job::run_attached(const SessionBody& body) {
   run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
-    body(p, session, team);
+    offpath_session_t* session = p.attach();
+    p.exchange(session);
+    body(p, session);
     p.barrier();
     offpath_session_detach(session);
   });
+}
+
+void Job::run_in_team(const TeamBody& body) {
+  run_attached([&](Process& p, offpath_session_t* session) { body(p, session, p.make_team(session)); });
 }
 
 void Job::start(const Body& body) {

@@ -65,11 +65,17 @@ struct Process {
   // attach, exchange, make_team
   offpath_team_t* join(offpath_session_t*& session);
   void wait_ok(offpath_op_t* op) const;
+  // Waits until it is done well, and frees it.
+  void finish_ok(offpath_op_t* op) const;
+  // What `post` gives to the handle that it gets is posted well, done well and freed.
+  using Post = std::function<offpath_status_t(offpath_op_t**)>;
+  void complete(const Post& post, const char* file = __builtin_FILE(), int line = __builtin_LINE()) const;
 };
 
 class Job {
  public:
   using Body = std::function<void(Process&)>;
+  using SessionBody = std::function<void(Process&, offpath_session_t*)>;
   using TeamBody = std::function<void(Process&, offpath_session_t*, offpath_team_t*)>;
   explicit Job(uint32_t processes, uint32_t nodes = 1);
   ~Job();
@@ -78,10 +84,15 @@ class Job {
     start(body);
     finish();
   }
-  // In a team that all have joined; then they leave together.
+  // Attached, each with the addresses of all; then they leave together.
+  void run_attached(const SessionBody& body);
+  // In a team that all have joined, too.
   void run_in_team(const TeamBody& body);
   // In the environment of each process that is not started yet.
-  void set(const char* name, const char* value) { environment_[name] = value; }
+  Job& set(const char* name, const std::string& value) {
+    environment_[name] = value;
+    return *this;
+  }
   void start(const Body& body);
   // Waits for all; each must leave with 0 unless expect_signal says that it was killed.
   void finish();
@@ -107,6 +118,10 @@ class Job {
 
 // Waits, without a time that matters, for something to become true.
 bool eventually(const std::function<bool()>& condition);
+// Waits for its end, and frees it.
+offpath_status_t finish(offpath_op_t* op);
+// A child of a process of the job.
+bool ended_well(pid_t child);
 bool exists(const std::string& path);
 std::vector<std::string> files_in(const std::string& folder);
 offpath_session_counters_t counters_of(offpath_session_t* session);

@@ -68,8 +68,7 @@ TEST(Lent, OutlivesItsSession) {
       memset(recv, 0xEE, kAll);
       _exit(offpath_memory_take_back(recv) == 1 && send[1] == value_at(16 + p.rank, 1) ? 0 : 1);
     }
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    REQUIRE(ended_well(child));
     REQUIRE(holds(recv, kBytes, 16));
     exchange(p, later, send, recv, kBytes, 2);  // of another session: by copies
     std::thread([&] { REQUIRE(offpath_memory_take_back(send) == 1); }).join();
@@ -116,8 +115,7 @@ TEST(Lent, ChildrenAreOnTheirOwn) {
       memset(send, 0x11, kAll);
       sparse[kPage] = 7;
       REQUIRE(write(go[1], "x", 1) == 1);
-      int status = 0;
-      REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+      REQUIRE(ended_well(child));
       close(go[0]), close(go[1]);
       sparse[kPage] = 0;
       REQUIRE(holds(recv, kBytes, (i + 1) * 16) && sparse[3 * kPage] == 1);
@@ -174,8 +172,7 @@ TEST(Lent, NoRoomForMappingsIsAnError) {
 // Whatever was done to its pages.
 TEST(Lent, MemoryComesZeroedAndWritable) {
   Job job(1);
-  job.run([](Process& p) {
-    offpath_session_t* session = p.attach();
+  job.run_attached([](Process&, offpath_session_t* session) {
     for (int round = 0; round < 3; ++round) {
       uint8_t* lent = lend(session, kAll);
       void* allocated = nullptr;
@@ -189,7 +186,6 @@ TEST(Lent, MemoryComesZeroedAndWritable) {
       REQUIRE(round == 2 || offpath_memory_take_back(lent) == 1);
       offpath_memory_free(session, allocated);
     }
-    offpath_session_detach(session);
   });
 }
 

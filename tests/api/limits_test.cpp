@@ -30,12 +30,9 @@ void require_text(const std::string& text, const char* part) {
 }
 
 TEST(Limits, TheServiceTakesAsManyDescriptorsAsItMay) {
-  Job(8).run([](Process& p) {
-    setenv("OFFPATH_SERVICE_WRAPPER", "/usr/bin/prlimit --nofile=16:1024", 1);
-    offpath_session_t* session = p.attach();
-    p.barrier();
-    offpath_session_detach(session);
-  });
+  Job(8)
+      .set("OFFPATH_SERVICE_WRAPPER", "/usr/bin/prlimit --nofile=16:1024")
+      .run_attached([](Process&, offpath_session_t*) {});
 }
 
 TEST(Limits, WithoutADescriptorClientsAreRefusedAndToldWhy) {
@@ -58,12 +55,7 @@ TEST(Limits, WithoutADescriptorClientsAreRefusedAndToldWhy) {
 
 // Three times half of a process's address space.
 TEST(Limits, SharedMemoryThatDoesNotFitIsLeftOut) {
-  Job(3).run([](Process& p) {
-    setenv("OFFPATH_SHARED_MEMORY_BYTES", "70368744177664", 1);
-    offpath_session_t* session = p.attach();
-    p.barrier();
-    offpath_session_detach(session);
-  });
+  Job(3).set("OFFPATH_SHARED_MEMORY_BYTES", "70368744177664").run_attached([](Process&, offpath_session_t*) {});
 }
 
 TEST(Limits, AServiceThatNeverAnswersIsOneTimeoutForAllAndIsEnded) {
@@ -141,10 +133,7 @@ TEST(Doors, AServiceOfOneNodeHasOneForItsClientsAlone) {
     p.exchange(session);
     offpath_team_t* team = p.make_team(session);
     uint8_t send[8] = {1}, recv[8] = {};
-    offpath_op_t* op = nullptr;
-    REQUIRE_STATUS(offpath_alltoall(team, send, recv, 8, &op), OFFPATH_OK);
-    p.wait_ok(op);
-    offpath_op_free(op);
+    p.complete([&](auto op) { return offpath_alltoall(team, send, recv, 8, op); });
     check_sockets(service_of(session), true);
     offpath_session_detach(session);
   });

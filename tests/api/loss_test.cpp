@@ -22,9 +22,7 @@ offpath_status_t try_alltoall(offpath_team_t* team, uint8_t* send, uint8_t* recv
   offpath_op_t* op = nullptr;
   const offpath_status_t posted = offpath_alltoall(team, send, recv, bytes, &op);
   if (posted != OFFPATH_OK) return posted;
-  const offpath_status_t status = offpath_op_wait(op, kLongNs);
-  offpath_op_free(op);
-  return status;
+  return finish(op);
 }
 
 TEST(ServiceLost, WhileIdle) {
@@ -52,16 +50,13 @@ TEST(ServiceLost, WhileIdle) {
 }
 
 TEST(ServiceLost, NoticedOnlyByPosting) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process&, offpath_session_t* session, offpath_team_t* team) {
     uint8_t send[8] = {}, recv[8];
     const pid_t service = service_of(session);
     REQUIRE(kill(service, SIGKILL) == 0);
     REQUIRE(eventually([&] { return kill(service, 0) != 0; }));
     REQUIRE_STATUS(try_alltoall(team, send, recv, 8), OFFPATH_ERR_NOT_STARTED);
     REQUIRE(offpath_session_alive(session) == 0);
-    offpath_session_detach(session);
   });
 }
 
@@ -240,14 +235,12 @@ TEST(Fork, TheChildMayNotUseTheSession) {
       REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_ERR_STATE);
       REQUIRE_STATUS(offpath_op_test(op), OFFPATH_ERR_STATE);
       REQUIRE_STATUS(offpath_op_help(op), OFFPATH_ERR_STATE);
-      REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_ERR_STATE);
-      offpath_op_free(op);
+      REQUIRE_STATUS(finish(op), OFFPATH_ERR_STATE);
       offpath_team_destroy(team);
       offpath_session_detach(session);
       _exit(0);
     }
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    REQUIRE(ended_well(child));
     p.wait_ok(op);  // the parent's is unharmed
     offpath_op_free(op);
     REQUIRE_STATUS(try_alltoall(team, send, recv, 8), OFFPATH_OK);

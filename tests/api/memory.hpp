@@ -35,10 +35,7 @@ inline bool holds(const uint8_t* at, size_t bytes, uint32_t seed) {
 // All to all among the team: what `from` gets of rank r is value_at(step * 16 + r).
 inline void exchange(Process& p, offpath_team_t* team, uint8_t* send, uint8_t* recv, size_t bytes, uint32_t step) {
   for (uint32_t peer = 0; peer < p.size; ++peer) fill(send + peer * bytes, bytes, step * 16 + p.rank);
-  offpath_op_t* op = nullptr;
-  REQUIRE_STATUS(offpath_alltoall(team, send, recv, bytes, &op), OFFPATH_OK);
-  p.wait_ok(op);
-  offpath_op_free(op);
+  p.complete([&](auto op) { return offpath_alltoall(team, send, recv, bytes, op); });
   for (uint32_t peer = 0; peer < p.size; ++peer) REQUIRE(holds(recv + peer * bytes, bytes, step * 16 + peer));
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ class Misbehaving {
     memory = static_cast<uint8_t*>(memory_here);
   }
   ~Misbehaving() {
+    offpath_session_detach(session);
     for (uint32_t place = 0; place < kPlaces; ++place) unlink(file(place).c_str());
   }
   // It says by file(place) that it runs: memory may be a copy.
@@ -29,11 +31,9 @@ class Misbehaving {
     unlink(file(place).c_str());
     const offpath_task_range_t range{&memory[place], 1, access, 0};
     const std::string argument = how + file(place);
-    offpath_task_params_t params = tasks.params("misbehave");
+    offpath_task_params_t params = tasks.params("misbehave", &range);
     params.argument = argument.c_str();
     params.argument_bytes = argument.size() + 1;
-    params.ranges = &range;
-    params.ranges_count = 1;
     params.limit_ns = limit_ns;
     params.flags = flags;
     params.after = after.data();
@@ -71,6 +71,14 @@ class Misbehaving {
 inline void with_executors(const char* count) {
   setenv("OFFPATH_TASK_EXECUTORS", count, 1);
   setenv("OFFPATH_TASK_CANCEL_MS", "20", 1);
+}
+
+inline void run_misbehaving(const char* executors, const std::function<void(Process&, Misbehaving&)>& body) {
+  Job(1).run([&](Process& p) {
+    with_executors(executors);
+    Misbehaving tasks(p);
+    body(p, tasks);
+  });
 }
 
 }  // namespace offpath::testing

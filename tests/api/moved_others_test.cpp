@@ -106,10 +106,7 @@ TEST(Moved, MemoryOfWhatComesBeforeIsNotMoved) {
     offpath_op_t* const then = post(second, between, recv);
     if (p.rank == 0) REQUIRE(moved(session) == 0);
     if (p.rank == 0) p.barrier();
-    for (offpath_op_t* op : {first, then}) {
-      p.wait_ok(op);
-      offpath_op_free(op);
-    }
+    for (offpath_op_t* op : {first, then}) p.finish_ok(op);
     for (uint32_t peer = 0; peer < 2; ++peer) REQUIRE(holds(recv + peer * kBytes, kBytes, p.rank));
     p.barrier();
     // It has ended.
@@ -142,10 +139,7 @@ TEST(Moved, MemoryOfATransferBeforeIsNotMoved) {
     REQUIRE_STATUS(offpath_file_write(file, &transfer, &write), OFFPATH_OK);
     if (p.rank == 0) REQUIRE(moved(session) == before);
     if (p.rank == 0) p.barrier();
-    for (offpath_op_t* op : {first, write}) {
-      p.wait_ok(op);
-      offpath_op_free(op);
-    }
+    for (offpath_op_t* op : {first, write}) p.finish_ok(op);
     uint8_t* const written = map_memory(kBytes);
     REQUIRE(pread(descriptor, written, kBytes, 0) == static_cast<ssize_t>(kBytes) && holds(written, kBytes, 7));
     p.barrier();

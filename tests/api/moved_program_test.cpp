@@ -87,10 +87,7 @@ TEST(Moved, LibrariesThatAreLoadedThereAreNotMistakenForIt) {
       library = load();
       REQUIRE(mapping_of(kName) == std::make_pair(place, bytes));
       const std::vector<uint8_t> code(place, place + kAll);
-      offpath_op_t* op = nullptr;
-      REQUIRE_STATUS(offpath_alltoall(team, place, recv, kBytes, &op), OFFPATH_OK);
-      p.wait_ok(op);
-      offpath_op_free(op);
+      p.complete([&](auto op) { return offpath_alltoall(team, place, recv, kBytes, op); });
       // From the other one's; the own block is copied here.
       REQUIRE(memcmp(recv + (1 - p.rank) * kBytes, code.data() + p.rank * kBytes, kBytes) == 0);
     }
@@ -152,8 +149,7 @@ TEST(Moved, ChildrenAreOnTheirOwn) {
       REQUIRE(mprotect(send, kAll, PROT_READ | PROT_WRITE) == 0);
       memset(send, 0x11, kAll);
       REQUIRE(write(go[1], "x", 1) == 1);
-      int status = 0;
-      REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+      REQUIRE(ended_well(child));
       close(go[0]), close(go[1]);
       REQUIRE(holds(recv, kBytes, (i + 1) * 16));
       exchange(p, team, send, recv, kBytes, i + 2);

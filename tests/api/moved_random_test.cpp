@@ -4,7 +4,6 @@
 
 #include <malloc.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -110,8 +109,7 @@ struct RandomProgram {
       _exit(0);
     }
     write_some();
-    int status = 0;
-    REQUIRE(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    REQUIRE(ended_well(child));
   }
 
   void step(uint32_t number) {

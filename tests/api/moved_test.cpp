@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,10 +66,7 @@ TEST(Moved, OnlyTheEdgesOfABlockAreCopied) {
       offpath_collective_t sum = allreduce_of(from, to);
       sum.element = OFFPATH_ELEMENT_U64;
       for (size_t i = 0; i < kBytes / 8; ++i) reinterpret_cast<uint64_t*>(send)[i] = i * (p.rank + 1);
-      offpath_op_t* op = nullptr;
-      REQUIRE_STATUS(offpath_collective(team, &sum, &op), OFFPATH_OK);
-      p.wait_ok(op);
-      offpath_op_free(op);
+      p.complete([&](auto op) { return offpath_collective(team, &sum, op); });
       for (size_t i = 0; i < kBytes / 8; ++i) REQUIRE(reinterpret_cast<uint64_t*>(recv)[i] == 3 * i);
     });
   }
@@ -110,10 +106,7 @@ TEST(Moved, SpecialMemoryIsLeftAlone) {
     uint8_t* recv = special[0];
     fill(read_only, kBytes, 16 + p.rank), fill(read_only + kBytes, kBytes, 16 + p.rank);
     REQUIRE(mprotect(read_only, kAll, PROT_READ) == 0);
-    offpath_op_t* op = nullptr;
-    REQUIRE_STATUS(offpath_alltoall(team, read_only, recv, kBytes, &op), OFFPATH_OK);
-    p.wait_ok(op);
-    offpath_op_free(op);
+    p.complete([&](auto op) { return offpath_alltoall(team, read_only, recv, kBytes, op); });
     REQUIRE(holds(recv, kBytes, 16) && holds(recv + kBytes, kBytes, 17));
     REQUIRE(moved(session) == 0);
     REQUIRE(counters_of(session).refused_kind_count >= special.size());
@@ -223,8 +216,7 @@ TEST(Moved, StaysWithTheProgramWhenTheServiceIsLost) {
       memset(send, 1, kAll);
       _exit(0);
     }
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    REQUIRE(ended_well(child));
     REQUIRE(holds(send, kBytes, 16 + p.rank));
     REQUIRE(munmap(send, kAll) == 0 && munmap(recv, kAll) == 0);
   });
@@ -246,10 +238,7 @@ TEST(Moved, ReadersSeeTheSameBytesMeanwhile) {
         } while (!over);
       });
       while (looks == 0) sched_yield();
-      offpath_op_t* op = nullptr;
-      REQUIRE_STATUS(offpath_alltoall(team, send, recv, kBytes, &op), OFFPATH_OK);
-      p.wait_ok(op);
-      offpath_op_free(op);
+      p.complete([&](auto op) { return offpath_alltoall(team, send, recv, kBytes, op); });
       over = true;
       reader.join();
       REQUIRE(wrong == 0);

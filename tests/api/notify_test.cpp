@@ -35,8 +35,7 @@ offpath_task_params_t misbehaving(Tasks& tasks, const char& how) {
 }
 
 TEST(Notify, OnceWhateverHappensToTheHandle) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
+  Job(1).run_attached([](Process&, offpath_session_t* session) {
     Tasks tasks(session);
     REQUIRE_STATUS(offpath_op_notify(nullptr, &Told::call, nullptr), OFFPATH_ERR_ARGUMENT);
     constexpr int kTasks = 2000;  // more than there are slots
@@ -62,7 +61,6 @@ TEST(Notify, OnceWhateverHappensToTheHandle) {
     failed.await();
     REQUIRE(failed.status == OFFPATH_ERR_TASK);
     offpath_op_free(op);
-    offpath_session_detach(session);
   });
 }
 
@@ -72,8 +70,7 @@ bool readable(int descriptor, int timeout_ms) {
 }
 
 TEST(Notify, ByADescriptorThatCanBeReadThen) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
+  Job(1).run_attached([](Process&, offpath_session_t* session) {
     Tasks tasks(session);
     const char for_ever = 'w';
     offpath_op_t* op = tasks.submit(misbehaving(tasks, for_ever));
@@ -99,7 +96,6 @@ TEST(Notify, ByADescriptorThatCanBeReadThen) {
     offpath_op_free(op);
     REQUIRE(readable(descriptor, 0));
     close(descriptor);
-    offpath_session_detach(session);
   });
 }
 
@@ -127,7 +123,6 @@ TEST(Notify, OfALostService) {
     told.await();
     REQUIRE(told.status == OFFPATH_ERR_SERVICE_LOST);
     offpath_op_free(op);
-    offpath_session_detach(tasks.session);
   });
 }
 
@@ -144,7 +139,6 @@ TEST(Notify, OfWhatTheNextServiceHasDone) {
     told.await();
     REQUIRE(told.status == OFFPATH_OK);
     offpath_op_free(op);
-    offpath_session_detach(tasks.session);
   });
 }
 

@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -25,16 +24,12 @@ offpath_op_t* post_alltoall(offpath_team_t* team, const std::vector<uint8_t>& se
 }
 
 TEST(Observe, ShowsWhatIsInFlightAndWhoIsWaitedFor) {
-  Job(2).run([](Process& p) {
+  Job(2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     constexpr size_t kBytes = 100'000;
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
     std::vector<uint8_t> send(2 * kBytes, 1), recv(2 * kBytes);
     if (p.rank == 1) {
       p.barrier();
-      offpath_op_t* op = post_alltoall(team, send, recv, kBytes);
-      p.wait_ok(op);
-      offpath_op_free(op);
+      p.finish_ok(post_alltoall(team, send, recv, kBytes));
     } else {
       offpath_op_t* op = post_alltoall(team, send, recv, kBytes);
       const Watcher watcher(p);
@@ -53,22 +48,17 @@ TEST(Observe, ShowsWhatIsInFlightAndWhoIsWaitedFor) {
       REQUIRE(own.oldest.waits.load() == static_cast<uint32_t>(base::Waits::not_posted));
       REQUIRE(own.oldest.members_count.load() == 1 && own.oldest.members[0].load() == 1);
       p.barrier();
-      p.wait_ok(op);
-      offpath_op_free(op);
+      p.finish_ok(op);
       REQUIRE(eventually([&] { return own.done.load() == 1; }));
       watcher.refresh();
       REQUIRE(own.in_flight.load() == 0 && own.failed.load() == 0 && own.progress_ns.load() > 0);
       REQUIRE(own.waited_ns.load() > 0 && watcher.page().worker.local_bytes.load() >= 2 * kBytes);
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 TEST(Observe, ShowsALockThatIsWaitedFor) {
-  Job(2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     uint64_t memory = 0;
     offpath_window_t* window = open_window(team, 1, &memory, sizeof(memory));
     p.barrier();
@@ -89,22 +79,18 @@ TEST(Observe, ShowsALockThatIsWaitedFor) {
       REQUIRE(own.oldest.waits.load() == static_cast<uint32_t>(base::Waits::answers));
       REQUIRE(own.oldest.members_count.load() == 1 && own.oldest.members[0].load() == 1);
       p.barrier();
-      p.wait_ok(op);
-      offpath_op_free(op);
+      p.finish_ok(op);
     } else {
       p.barrier();
     }
     REQUIRE_STATUS(run(window, remote_of(OFFPATH_UNLOCK, 1, 0, 0)), OFFPATH_OK);
     p.barrier();
     offpath_window_destroy(window);
-    offpath_session_detach(session);
   });
 }
 
 TEST(Observe, NothingIsWrittenWithoutAnObserver) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     uint64_t last = 0;
     const uint8_t* page = nullptr;
     size_t bytes = 0;
@@ -125,14 +111,11 @@ TEST(Observe, NothingIsWrittenWithoutAnObserver) {
     const Watcher again(p);
     REQUIRE(eventually([&] { return worker.generation.load() > last; }));  // the same memory
     munmap(const_cast<uint8_t*>(page), bytes);
-    offpath_session_detach(session);
   });
 }
 
 TEST(Observe, TheMemoryIsOnlyToBeRead) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    p.join(session);
+  Job(1).run_in_team([](Process& p, offpath_session_t*, offpath_team_t*) {
     const Watcher watcher(p);
     const int fd = watcher.memory.get();
     REQUIRE(mmap(nullptr, watcher.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
@@ -140,14 +123,11 @@ TEST(Observe, TheMemoryIsOnlyToBeRead) {
     REQUIRE(pwrite(fd, "x", 1, 0) < 0 && ftruncate(fd, 0) != 0 && ftruncate(fd, 1 << 30) != 0);
     const Fd reopened(open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDWR | O_CLOEXEC));
     REQUIRE(!reopened.valid() || pwrite(reopened.get(), "x", 1, 0) < 0);
-    offpath_session_detach(session);
   });
 }
 
 TEST(Observe, WrongRequestsAreRefused) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     AttachRequest request = observe_request();
     request.version = kLinkVersion + 1;
     const Watcher other_release(p, request);
@@ -169,14 +149,11 @@ TEST(Observe, WrongRequestsAreRefused) {
     uint8_t byte;
     REQUIRE(recv(chatty.socket.get(), &byte, 1, 0) <= 0);
     check_honest(p, team);
-    offpath_session_detach(session);
   });
 }
 
 TEST(Observe, ThereIsAMostOfObservers) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     std::vector<std::unique_ptr<Watcher>> watchers;
     do {
       watchers.push_back(std::make_unique<Watcher>(p));
@@ -186,7 +163,6 @@ TEST(Observe, ThereIsAMostOfObservers) {
     check_honest(p, team);
     watchers.clear();
     REQUIRE(eventually([&] { return Watcher(p).reply.status == OFFPATH_OK; }));
-    offpath_session_detach(session);
   });
 }
 
@@ -206,9 +182,7 @@ TEST(Observe, ObserversKeepNoService) {
 
 TEST(Observe, OtherUsersAreRefused) {
   if (getuid() != 0) GTEST_SKIP() << "only root can be somebody else";
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     const std::string path = socket_path(p.folder, p.shared.token);
     const std::string root = p.folder.substr(0, p.folder.rfind('/'));
     for (const std::string& open_to_all : {root, p.folder, path}) REQUIRE(chmod(open_to_all.c_str(), 0777) == 0);
@@ -220,10 +194,8 @@ TEST(Observe, OtherUsersAreRefused) {
       REQUIRE(stranger.data == nullptr && strstr(stranger.reply.text, "another user") != nullptr);
       _exit(0);
     }
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    REQUIRE(ended_well(child));
     check_honest(p, team);
-    offpath_session_detach(session);
   });
 }
 

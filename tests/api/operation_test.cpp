@@ -94,9 +94,8 @@ void run_alltoallv(bool in_place) {
           OFFPATH_OK);
       std::fill(in.begin(), in.end(), 0);  // arrays are copied: ours again
       std::fill(recv_displs.begin(), recv_displs.end(), 0);
-      p.wait_ok(op);
+      p.finish_ok(op);
       REQUIRE(recv == expected);
-      offpath_op_free(op);
     }
   });
 }
@@ -119,9 +118,7 @@ void run_many(uint32_t nodes, bool backwards) {
       REQUIRE(recv[2 * k] == k * 2 && recv[2 * k + 1] == k * 2 + 1);
       offpath_op_free(ops[k]);
     }
-    offpath_session_counters_t counters{};
-    counters.struct_bytes = sizeof(counters);
-    REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
+    const offpath_session_counters_t counters = counters_of(session);
     REQUIRE(counters.posted_count == kMany && counters.failed_count == 0);
     REQUIRE(counters.completed_count == kMany);  // teams are no operations
   });
@@ -143,10 +140,7 @@ TEST(ManyOperations, HeldBackWhereTheServiceHasNoRoom) {
     }
     if (p.rank == 0) REQUIRE(offpath_session_holds_back(session) == 1);
     if (p.rank == 0) p.barrier();
-    for (offpath_op_t* op : ops) {
-      p.wait_ok(op);
-      offpath_op_free(op);
-    }
+    for (offpath_op_t* op : ops) p.finish_ok(op);
     REQUIRE(offpath_session_holds_back(session) == 0);
   });
 }
@@ -165,9 +159,8 @@ TEST(ManyOperations, MoveOnWhateverTheProgramDoes) {
     if (p.rank == 0) p.barrier();
     if (p.rank == 0) p.barrier();
     for (uint32_t k = 0; k < kMany; ++k) {
-      p.wait_ok(ops[k]);
+      p.finish_ok(ops[k]);
       REQUIRE(recv[2 * k] == k * 2 && recv[2 * k + 1] == k * 2 + 1);
-      offpath_op_free(ops[k]);
     }
     if (p.rank == 1) p.barrier();
   });
@@ -214,8 +207,7 @@ TEST(Operation, MayBeFreedUnfinished) {
       offpath_op_free(first);
       uint8_t from[2] = {}, to[2];
       REQUIRE_STATUS(offpath_alltoall(team, from, to, 1, &second), OFFPATH_OK);
-      p.wait_ok(second);
-      offpath_op_free(second);
+      p.finish_ok(second);
     }
     offpath_session_counters_t counters{};
     counters.struct_bytes = sizeof(counters);
@@ -240,9 +232,7 @@ TEST(Operation, CountersTellWhereBytesWent) {
     }
     REQUIRE(offpath_session_events(session) != seen);
     REQUIRE_STATUS(offpath_session_sleep(session, offpath_session_events(session), 1000), OFFPATH_IN_PROGRESS);
-    offpath_session_counters_t counters{};
-    counters.struct_bytes = sizeof(counters);
-    REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
+    const offpath_session_counters_t counters = counters_of(session);
     REQUIRE(counters.pulled_bytes == 2000 && counters.served_bytes == 2000);
     REQUIRE(counters.local_bytes == 1000 || counters.local_bytes == 2000);  // own block: ours or the service's
     offpath_op_free(op);

@@ -128,9 +128,7 @@ TEST(Program, OneSeesTheOnesBefore) {
 }
 
 TEST(Program, MultipliesRowsOfAMatrix) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     Arrays arrays(session, 0, 30000);
     void* memory = nullptr;
     const uint64_t rows = 20000, first = 10000;
@@ -163,7 +161,6 @@ TEST(Program, MultipliesRowsOfAMatrix) {
     double product = 0;
     for (uint64_t i = 0; i < 30000; ++i) product += arrays.vectors[1][i] * arrays.vectors[2][i];
     REQUIRE(arrays.scalars[5] == product);
-    offpath_session_detach(session);
   });
 }
 
@@ -195,9 +192,7 @@ TEST(SharedMemory, IsAFileThatOthersMayMap) {
 }
 
 TEST(Program, MistakesAreRefused) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     Arrays arrays(session, 0, 100);
     offpath_op_t* op = nullptr;
     offpath_program_t program = arrays.program();
@@ -239,7 +234,6 @@ TEST(Program, MistakesAreRefused) {
     arrays.vectors[3] = own.data();
     program = arrays.program();
     REQUIRE_STATUS(run(p, team, program), OFFPATH_ERR_MEMORY_FAULT);
-    offpath_session_detach(session);
   });
 }
 
@@ -260,9 +254,7 @@ TEST(Program, AFailureFailsThoseBehindItAndThePeers) {
 void check_helpers(Process& p, uint32_t helpers) {
   offpath_session_t* session = nullptr;
   offpath_team_t* team = p.join(session);
-  offpath_session_counters_t counters{};
-  counters.struct_bytes = sizeof(counters);
-  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
+  const offpath_session_counters_t counters = counters_of(session);
   REQUIRE(counters.service_helpers_count == helpers);
   Arrays arrays(session, p.rank, 200000);
   for (uint64_t i = 0; i < arrays.rows; ++i) arrays.vectors[1][i] = 1.0 / static_cast<double>(i + 1);
@@ -299,25 +291,17 @@ TEST(Program, CoresBeyondTheWorkersHelp) {
 }
 
 TEST(Program, ALostServiceEndsIt) {
-  Job job(1);
-  job.start([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     Arrays arrays(session, 0, 1000);
     const offpath_program_t program = arrays.program();
     REQUIRE_STATUS(run(p, team, program), OFFPATH_OK);
-    offpath_session_counters_t counters{};
-    counters.struct_bytes = sizeof(counters);
-    REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
-    REQUIRE(kill(static_cast<pid_t>(counters.service_pid), SIGKILL) == 0);
+    REQUIRE(kill(service_of(session), SIGKILL) == 0);
     REQUIRE(eventually([&] { return offpath_session_alive(session) == 0; }));
     offpath_op_t* op = nullptr;
     REQUIRE_STATUS(offpath_program(team, &program, &op), OFFPATH_ERR_NOT_STARTED);
     arrays.vectors[0][999] = 4;  // the memory is the client's
     REQUIRE(arrays.vectors[0][999] == 4);
-    offpath_session_detach(session);
   });
-  job.finish();
 }
 
 // Buffers of other operations may lie there too; one side or both.
@@ -332,10 +316,7 @@ TEST(Memory, CollectivesWorkOnIt) {
         auto* send = send_shared ? static_cast<uint8_t*>(shared) : own.data();
         auto* recv = send_shared ? own.data() : static_cast<uint8_t*>(shared);
         for (uint64_t i = 0; i < p.size * kBytes; ++i) send[i] = static_cast<uint8_t>(i / kBytes * 16 + p.rank + i % 7);
-        offpath_op_t* op = nullptr;
-        REQUIRE_STATUS(offpath_alltoall(team, send, recv, kBytes, &op), OFFPATH_OK);
-        p.wait_ok(op);
-        offpath_op_free(op);
+        p.complete([&](auto op) { return offpath_alltoall(team, send, recv, kBytes, op); });
         for (uint64_t i = 0; i < p.size * kBytes; ++i) {
           const uint64_t at = p.rank * kBytes + i % kBytes;
           REQUIRE(recv[i] == static_cast<uint8_t>(p.rank * 16 + i / kBytes + at % 7));
@@ -347,8 +328,7 @@ TEST(Memory, CollectivesWorkOnIt) {
 
 TEST(Memory, IsZeroedAndCanBeHadAgain) {
   setenv("OFFPATH_SHARED_MEMORY_BYTES", "1048576", 1);
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
+  Job(1).run_attached([](Process&, offpath_session_t* session) {
     void* memory = nullptr;
     REQUIRE_STATUS(offpath_memory_allocate(session, 0, &memory), OFFPATH_ERR_ARGUMENT);
     REQUIRE_STATUS(offpath_memory_allocate(session, 1048577, &memory), OFFPATH_ERR_NO_MEMORY);
@@ -368,7 +348,6 @@ TEST(Memory, IsZeroedAndCanBeHadAgain) {
       REQUIRE_STATUS(offpath_memory_allocate(session, 1048576, &memory), OFFPATH_OK);
       offpath_memory_free(session, memory);
     }
-    offpath_session_detach(session);
   });
   unsetenv("OFFPATH_SHARED_MEMORY_BYTES");
 }

@@ -161,9 +161,7 @@ TEST(Remote, SignalsComeAfterTheirData) {
 
 // Ranges of any number here, of up to the limit there; what is sent may overlap.
 TEST(Remote, LayoutsOfManyRanges) {
-  Job(2, 2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, 2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     std::vector<uint8_t> memory(65536, 1);
     offpath_window_t* window = open_window(team, 1, memory.data(), memory.size());
     p.barrier();
@@ -183,14 +181,11 @@ TEST(Remote, LayoutsOfManyRanges) {
     REQUIRE(memory == expected);
     p.barrier();
     offpath_window_destroy(window);
-    offpath_session_detach(session);
   });
 }
 
 TEST(Remote, SaysWhatItWaitsFor) {
-  Job(2, 2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, 2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     uint64_t memory = 0;
     offpath_window_t* window = open_window(team, 1, &memory, sizeof(memory));
     p.barrier();
@@ -217,7 +212,6 @@ TEST(Remote, SaysWhatItWaitsFor) {
     flush(window);
     p.barrier();
     offpath_window_destroy(window);
-    offpath_session_detach(session);
   });
 }
 

@@ -56,11 +56,9 @@ TEST(Replaced, NewTasksGoToTheNextService) {
     const std::string file = p.folder + "-file";
     std::vector<uint8_t> out(8);
     const offpath_task_range_t range{out.data(), out.size(), OFFPATH_TASK_OUT, 0};
-    offpath_task_params_t params = tasks.params("await_file");
+    offpath_task_params_t params = tasks.params("await_file", &range);
     params.argument = file.c_str();
     params.argument_bytes = file.size() + 1;
-    params.ranges = &range;
-    params.ranges_count = 1;
     tasks.function("nothing");
     offpath_op_t* const first = tasks.submit(params);
     REQUIRE(eventually([&] { return exists(file + ".begun"); }));
@@ -83,18 +81,13 @@ TEST(Replaced, NewTasksGoToTheNextService) {
     const uint8_t milliseconds = 1;
     std::vector<uint8_t> number(8);
     const offpath_task_range_t there{number.data(), number.size(), OFFPATH_TASK_OUT, 0};
-    offpath_task_params_t unknown = tasks.params("sleep_ms");  // so far
+    offpath_task_params_t unknown = tasks.params("sleep_ms", &there);  // so far
     unknown.argument = &milliseconds;
     unknown.argument_bytes = 1;
-    unknown.ranges = &there;
-    unknown.ranges_count = 1;
     REQUIRE_STATUS(tasks.run(unknown), OFFPATH_OK);
     REQUIRE_STATUS(offpath_op_test(first), OFFPATH_IN_PROGRESS);
     std::ofstream(file) << "go";
-    for (offpath_op_t* op : ops) {
-      REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
-      offpath_op_free(op);
-    }
+    for (offpath_op_t* op : ops) REQUIRE_STATUS(finish(op), OFFPATH_OK);
     REQUIRE(service_of(session) == before && offpath_session_alive(session) != 0);
     offpath_session_detach(session);
     for (const std::string& name : {file, file + ".begun"}) unlink(name.c_str());
@@ -131,8 +124,7 @@ TEST(Replaced, TeamsStay) {
     Tasks tasks(session);
     offpath_op_t* const op = tasks.submit(tasks.params("nothing"));
     REQUIRE_STATUS(offpath_team_after(team, &op, 1), OFFPATH_OK);
-    REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
-    offpath_op_free(op);
+    REQUIRE_STATUS(finish(op), OFFPATH_OK);
     REQUIRE(service_of(session) == before && offpath_session_alive(session) != 0);
     offpath_session_t* other = p.attach();
     REQUIRE(service_of(other) != before);

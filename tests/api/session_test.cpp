@@ -73,8 +73,7 @@ TEST(Session, StandardDescriptorsThatAreClosedStayClosed) {
 }
 
 TEST(Session, AddressIsTheSameEveryTimeAndBounded) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
+  Job(1).run_attached([](Process&, offpath_session_t* session) {
     uint8_t one[OFFPATH_ADDRESS_MAX_BYTES], two[OFFPATH_ADDRESS_MAX_BYTES];
     size_t bytes = 0, again = 0;
     REQUIRE_STATUS(offpath_session_address(session, one, sizeof(one), &bytes), OFFPATH_OK);
@@ -84,7 +83,6 @@ TEST(Session, AddressIsTheSameEveryTimeAndBounded) {
     REQUIRE_STATUS(offpath_session_address(session, nullptr, sizeof(two), &again), OFFPATH_ERR_ARGUMENT);
     REQUIRE_STATUS(offpath_session_address(session, two, sizeof(two), nullptr), OFFPATH_ERR_ARGUMENT);
     REQUIRE_STATUS(offpath_session_address(nullptr, two, sizeof(two), &again), OFFPATH_ERR_ARGUMENT);
-    offpath_session_detach(session);
   });
 }
 

@@ -33,20 +33,21 @@ class Tasks {
     return known;
   }
 
-  offpath_task_params_t params(const std::string& name) {
+  // The range stays where it is until it is submitted.
+  offpath_task_params_t params(const std::string& name, const offpath_task_range_t* range = nullptr) {
     offpath_task_params_t params{};
     params.struct_bytes = sizeof(params);
     params.function = function(name);
+    params.ranges = range;
+    params.ranges_count = range != nullptr ? 1 : 0;
     return params;
   }
 
   // Adds `amount` to doubles. Both stay where they are until it is submitted.
   offpath_task_params_t plain(const double& amount, const offpath_task_range_t& range) {
-    offpath_task_params_t out = params("plain");
+    offpath_task_params_t out = params("plain", &range);
     out.argument = &amount;
     out.argument_bytes = sizeof(amount);
-    out.ranges = &range;
-    out.ranges_count = 1;
     return out;
   }
 
@@ -58,9 +59,7 @@ class Tasks {
 
   offpath_status_t run(const offpath_task_params_t& params) {
     offpath_op_t* op = submit(params);
-    const offpath_status_t status = offpath_op_wait(op, kLongNs);
-    offpath_op_free(op);
-    return status;
+    return finish(op);
   }
 
  private:

@@ -17,9 +17,7 @@ namespace {
 // Queued operations among them, as there are more than slots.
 TEST(TaskFailure, ExecutorKilled) {
   if (on_dpu()) GTEST_SKIP() << "its processes have other numbers here; one that ends by SIGKILL is another test's";
-  Job(1).run([](Process& p) {
-    with_executors("2");
-    Misbehaving tasks(p);
+  run_misbehaving("2", [](Process&, Misbehaving& tasks) {
     offpath_task_params_t params = tasks.tasks.params("nothing");
     std::vector<offpath_op_t*> ops;
     offpath_op_t* last = nullptr;
@@ -42,26 +40,18 @@ TEST(TaskFailure, ExecutorKilled) {
     kill(process, SIGKILL);  // the other one, which is idle or between two tasks
     REQUIRE_STATUS(offpath_task_cancel(victim), OFFPATH_OK);
     tasks.check_end(victim, OFFPATH_ERR_CANCELLED, "cancelled");
-    for (offpath_op_t* op : ops) {
-      REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
-      offpath_op_free(op);
-    }
-    offpath_session_detach(tasks.session);
+    for (offpath_op_t* op : ops) REQUIRE_STATUS(finish(op), OFFPATH_OK);
   });
 }
 
 // Also of those that have ended, and of a service on another machine.
 TEST(TaskFailure, ProcessorTimeOfExecutorsIsCharged) {
-  Job(1).run([](Process& p) {
-    with_executors("1");
-    Misbehaving tasks(p);
+  run_misbehaving("1", [](Process&, Misbehaving& tasks) {
     uint64_t sum_ns = 0;
     for (int executor = 0; executor < 2; ++executor) {
       uint64_t ns = 0;
       const offpath_task_range_t range{&ns, sizeof(ns), OFFPATH_TASK_OUT, 0};
-      offpath_task_params_t params = tasks.tasks.params("burn");
-      params.ranges = &range;
-      params.ranges_count = 1;
+      offpath_task_params_t params = tasks.tasks.params("burn", &range);
       for (int i = 0; i < 2; ++i) REQUIRE_STATUS(tasks.tasks.run(params), OFFPATH_OK);
       REQUIRE(ns >= 60'000'000);
       sum_ns += ns;
@@ -71,22 +61,17 @@ TEST(TaskFailure, ProcessorTimeOfExecutorsIsCharged) {
       }));
       if (executor == 0) tasks.check_end(tasks.submit('e'), OFFPATH_ERR_TASK, "exit(7)");
     }
-    offpath_session_detach(tasks.session);
   });
 }
 
 // Whoever may be run again is: another executor does it.
 TEST(TaskFailure, ExecutorStopped) {
   if (on_dpu()) GTEST_SKIP() << "its processes have other numbers here";
-  Job(1).run([](Process& p) {
-    with_executors("1");
-    Misbehaving tasks(p);
+  run_misbehaving("1", [](Process&, Misbehaving& tasks) {
     const auto process = [&] {
       int32_t number = 0;
       const offpath_task_range_t range{&number, sizeof(number), OFFPATH_TASK_OUT, 0};
-      offpath_task_params_t params = tasks.tasks.params("process");
-      params.ranges = &range;
-      params.ranges_count = 1;
+      offpath_task_params_t params = tasks.tasks.params("process", &range);
       REQUIRE_STATUS(tasks.tasks.run(params), OFFPATH_OK);
       return number;
     };
@@ -119,21 +104,16 @@ TEST(TaskFailure, ExecutorStopped) {
     kill(stopped, SIGCONT);
     REQUIRE_STATUS(offpath_task_cancel(op), OFFPATH_OK);
     tasks.check_end(op, OFFPATH_ERR_CANCELLED, "cancelled");
-    offpath_session_detach(tasks.session);
   });
 }
 
 // To the kernel it is not stopped, as a debugger holds it.
 TEST(TaskFailure, ExecutorThatTakesNothing) {
   if (on_dpu()) GTEST_SKIP() << "its processes have other numbers here";
-  Job(1).run([](Process& p) {
-    with_executors("1");
-    Misbehaving tasks(p);
+  run_misbehaving("1", [](Process&, Misbehaving& tasks) {
     int32_t process = 0;
     const offpath_task_range_t range{&process, sizeof(process), OFFPATH_TASK_OUT, 0};
-    offpath_task_params_t params = tasks.tasks.params("process");
-    params.ranges = &range;
-    params.ranges_count = 1;
+    offpath_task_params_t params = tasks.tasks.params("process", &range);
     REQUIRE_STATUS(tasks.tasks.run(params), OFFPATH_OK);
     if (ptrace(PTRACE_SEIZE, process, nullptr, nullptr) != 0) return;  // not allowed here
     REQUIRE(ptrace(PTRACE_INTERRUPT, process, nullptr, nullptr) == 0);
@@ -143,7 +123,6 @@ TEST(TaskFailure, ExecutorThatTakesNothing) {
     tasks.check_end(tasks.submit('-'), OFFPATH_OK, "");
     debugger.join();
     REQUIRE(WIFSIGNALED(status));
-    offpath_session_detach(tasks.session);
   });
 }
 
@@ -159,11 +138,8 @@ TEST(TaskFailure, OutOfMemory) {
     REQUIRE(tasks.check_end(tasks.submit('m'), OFFPATH_ERR_TASK, "returned 12").code == 12);
     std::vector<uint8_t> much(9 << 20);
     const offpath_task_range_t range{much.data(), much.size(), OFFPATH_TASK_INOUT, 0};
-    offpath_task_params_t params = tasks.tasks.params("mix");
-    params.ranges = &range;
-    params.ranges_count = 1;
+    offpath_task_params_t params = tasks.tasks.params("mix", &range);
     tasks.check_end(tasks.tasks.submit(params), OFFPATH_ERR_NO_MEMORY, "more room for copies");
-    offpath_session_detach(tasks.session);
   });
 }
 

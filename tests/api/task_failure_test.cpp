@@ -18,9 +18,7 @@ void write_script(const std::string& path, const std::string& text) {
 }
 
 TEST(TaskFailure, EndsOneTaskAndNoOther) {
-  Job(1).run([](Process& p) {
-    with_executors("2");
-    Misbehaving tasks(p);
+  run_misbehaving("2", [](Process&, Misbehaving& tasks) {
     struct Case {
       char how;
       int signal;
@@ -46,15 +44,12 @@ TEST(TaskFailure, EndsOneTaskAndNoOther) {
     REQUIRE_STATUS(offpath_op_wait(bad, kLongNs), OFFPATH_ERR_TASK);
     tasks.check_end(tasks.submit('-', 0, 0, {bad}), OFFPATH_ERR_DEPENDENCE, "has failed");
     offpath_op_free(bad);
-    offpath_session_detach(tasks.session);
   });
 }
 
 // A child is no executor, whether it returns from the task or ends: it takes nothing, and says nothing.
 TEST(TaskFailure, ForksAChild) {
-  Job(1).run([](Process& p) {
-    with_executors("1");
-    Misbehaving tasks(p);
+  run_misbehaving("1", [](Process&, Misbehaving& tasks) {
     const uint32_t executor = tasks.check_end(tasks.submit('-'), OFFPATH_OK, "").executor;
     for (int i = 0; i < 3; ++i) {
       REQUIRE(tasks.check_end(tasks.submit('f'), OFFPATH_OK, "").executor == executor);
@@ -62,7 +57,6 @@ TEST(TaskFailure, ForksAChild) {
     }
     REQUIRE(tasks.check_end(tasks.submit('x'), OFFPATH_OK, "").executor == executor);
     tasks.check_end(tasks.submit('k'), OFFPATH_ERR_TASK, "Killed");
-    offpath_session_detach(tasks.session);
   });
 }
 
@@ -82,14 +76,11 @@ TEST(TaskFailure, ToldToStop) {
     REQUIRE(stopped.code == 1 && stopped.signal == 0);
     tasks.check_end(next, OFFPATH_ERR_DEPENDENCE, "has failed");
     REQUIRE(tasks.check_end(tasks.submit('-'), OFFPATH_OK, "").executor == stopped.executor);
-    offpath_session_detach(tasks.session);
   });
 }
 
 TEST(TaskFailure, CancelledAndLimited) {
-  Job(1).run([](Process& p) {
-    with_executors("1");
-    Misbehaving tasks(p);
+  run_misbehaving("1", [](Process&, Misbehaving& tasks) {
     offpath_op_t* endless = tasks.submit('w');
     tasks.await_begin();
     offpath_op_t* waiting = tasks.submit('-', 1);              // for the executor
@@ -115,25 +106,20 @@ TEST(TaskFailure, CancelledAndLimited) {
     // One that nobody waits for ends with the client.
     offpath_op_free(tasks.submit('w'));
     tasks.await_begin();
-    offpath_session_detach(tasks.session);
   });
 }
 
 TEST(TaskFailure, OverlapsThatAreNotOrdered) {
-  Job(1).run([](Process& p) {
-    with_executors("2");
-    Misbehaving tasks(p);
+  run_misbehaving("2", [](Process&, Misbehaving& tasks) {
     offpath_op_t* first = tasks.submit('c');
     tasks.await_begin();
     tasks.check_end(tasks.submit('-'), OFFPATH_ERR_ARGUMENT, "Name that one in 'after'");
     offpath_op_t* second = tasks.submit('-', 1, 0, {first});
     const char how = '-';
     const offpath_task_range_t range{tasks.memory, 2, OFFPATH_TASK_IN, 0};
-    offpath_task_params_t params = tasks.tasks.params("misbehave");
+    offpath_task_params_t params = tasks.tasks.params("misbehave", &range);
     params.argument = &how;
     params.argument_bytes = 1;
-    params.ranges = &range;
-    params.ranges_count = 1;
     params.after = &first;
     params.after_count = 1;
     tasks.check_end(tasks.tasks.submit(params), OFFPATH_ERR_ARGUMENT, "task #");
@@ -143,7 +129,6 @@ TEST(TaskFailure, OverlapsThatAreNotOrdered) {
     REQUIRE(offpath_op_wait(first, kLongNs) != OFFPATH_OK);
     for (offpath_op_t* op : {second, third}) tasks.check_end(op, OFFPATH_ERR_DEPENDENCE, "has failed");
     offpath_op_free(first);
-    offpath_session_detach(tasks.session);
   });
 }
 
@@ -172,7 +157,6 @@ void free_memory_under_way(bool is_lost) {
     REQUIRE(other == memory);
     for (int i = 0; i < 4096; ++i) REQUIRE(static_cast<uint8_t*>(other)[i] == 0);
     offpath_op_free(before);
-    offpath_session_detach(tasks.session);
   });
 }
 
@@ -181,9 +165,7 @@ TEST(TaskFailure, MemoryFreedUnderWay) { free_memory_under_way(false); }
 // What may have been begun already, and must not be twice, ends with its service; all else goes on with the next one.
 TEST(TaskFailure, ServiceLost) {
   if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
-  Job(1).run([](Process& p) {
-    with_executors("4");
-    Misbehaving tasks(p);
+  run_misbehaving("4", [](Process&, Misbehaving& tasks) {
     offpath_op_t* once = tasks.submit('w', 0, 0, {}, OFFPATH_TASK_OUT, OFFPATH_TASK_STAYS_HOME);
     offpath_op_t* changes = tasks.submit('w', 1, 0, {}, OFFPATH_TASK_INOUT);
     offpath_op_t* writes = tasks.submit('c', 2);
@@ -200,15 +182,12 @@ TEST(TaskFailure, ServiceLost) {
     tasks.check_end(writes, OFFPATH_ERR_CANCELLED, "cancelled, and stopped");
     REQUIRE_STATUS(offpath_task_cancel(once), OFFPATH_OK);
     for (offpath_op_t* op : {once, changes, follows}) offpath_op_free(op);
-    offpath_session_detach(tasks.session);
   });
 }
 
 TEST(TaskFailure, DpuLost) {
   if (!on_dpu()) GTEST_SKIP() << "tasks of a lost service go on with the next one";
-  Job(1).run([](Process& p) {
-    with_executors("2");
-    Misbehaving tasks(p);
+  run_misbehaving("2", [](Process&, Misbehaving& tasks) {
     offpath_op_t* begun = tasks.submit('w');
     tasks.await_begin();
     offpath_op_t* waits = tasks.submit('-', 1, 0, {begun});
@@ -223,7 +202,6 @@ TEST(TaskFailure, DpuLost) {
     REQUIRE_STATUS(offpath_task_cancel(begun), OFFPATH_OK);
     offpath_op_free(begun);
     offpath_op_free(waits);
-    offpath_session_detach(tasks.session);
   });
 }
 
@@ -261,16 +239,11 @@ TEST(TaskFailure, GoesOnWithTheNextService) {
       }
       submit(number);
     }
-    for (offpath_op_t* op : ops) {
-      REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
-      offpath_op_free(op);
-    }
+    for (offpath_op_t* op : ops) REQUIRE_STATUS(finish(op), OFFPATH_OK);
     REQUIRE(blocks == expected);
     int32_t process = 0;
     const offpath_task_range_t range{&process, sizeof(process), OFFPATH_TASK_OUT, 0};
-    offpath_task_params_t params = tasks.params("process");  // not known before
-    params.ranges = &range;
-    params.ranges_count = 1;
+    offpath_task_params_t params = tasks.params("process", &range);  // not known before
     REQUIRE_STATUS(tasks.run(params), OFFPATH_OK);
     REQUIRE(process != 0);
     offpath_session_detach(session);
@@ -280,9 +253,7 @@ TEST(TaskFailure, GoesOnWithTheNextService) {
 // Whoever waits for the last one of a chain only never looks at those before it.
 TEST(TaskFailure, OnlyTheLastOneIsWaitedFor) {
   if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
-  Job(1).run([](Process& p) {
-    with_executors("1");
-    Misbehaving tasks(p);
+  run_misbehaving("1", [](Process&, Misbehaving& tasks) {
     offpath_op_t* first = tasks.submit('c');
     tasks.await_begin();
     offpath_op_t* ops[20];
@@ -297,7 +268,6 @@ TEST(TaskFailure, OnlyTheLastOneIsWaitedFor) {
     tasks.check_end(last, OFFPATH_OK, "");
     offpath_op_free(first);
     for (offpath_op_t* op : ops) offpath_op_free(op);
-    offpath_session_detach(tasks.session);
   });
 }
 
@@ -310,9 +280,7 @@ TEST(TaskFailure, MemoryFreedWhileTheNextServiceUsesIt) {
 // Who registers a function while its service is lost does it at the next one.
 TEST(TaskFailure, LostWhileAFunctionIsRegistered) {
   if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
-  Job(1).run([](Process& p) {
-    with_executors("1");
-    Misbehaving tasks(p);
+  run_misbehaving("1", [](Process&, Misbehaving& tasks) {
     const pid_t service = service_of(tasks.session);
     kill(service, SIGSTOP);
     std::thread killer([&] {
@@ -321,16 +289,13 @@ TEST(TaskFailure, LostWhileAFunctionIsRegistered) {
     });
     tasks.check_end(tasks.submit('-'), OFFPATH_OK, "");
     killer.join();
-    offpath_session_detach(tasks.session);
   });
 }
 
 // Nothing else wakes who sleeps there.
 TEST(TaskFailure, WaitsAtTheNextServiceAreToldOfEnds) {
   if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
-  Job(1).run([](Process& p) {
-    with_executors("1");
-    Misbehaving tasks(p);
+  run_misbehaving("1", [](Process&, Misbehaving& tasks) {
     kill(service_of(tasks.session), SIGKILL);
     offpath_task_params_t params = tasks.tasks.params("nothing");
     REQUIRE_STATUS(tasks.tasks.run(params), OFFPATH_OK);
@@ -344,7 +309,6 @@ TEST(TaskFailure, WaitsAtTheNextServiceAreToldOfEnds) {
       REQUIRE_STATUS(offpath_op_test(op), OFFPATH_OK);
       offpath_op_free(op);
     }
-    offpath_session_detach(tasks.session);
   });
 }
 
@@ -369,9 +333,7 @@ TEST(TaskFailure, ManySessionsLoseOneService) {
 // The next service dies while it gets to know the functions: its first executor kills it.
 TEST(TaskFailure, TheNextServiceIsLostWhileFunctionsAreRegistered) {
   if (on_dpu()) GTEST_SKIP() << "tasks of a lost DPU are errors";
-  Job(1).run([](Process& p) {
-    with_executors("1");
-    Misbehaving tasks(p);
+  run_misbehaving("1", [](Process& p, Misbehaving& tasks) {
     offpath_op_t* op = tasks.submit('-');
     tasks.check_end(op, OFFPATH_OK, "");
     const std::string service = OFFPATH_TEST_SERVICE, script = p.folder + "-service", killer = p.folder + "-executor";
@@ -383,7 +345,6 @@ TEST(TaskFailure, TheNextServiceIsLostWhileFunctionsAreRegistered) {
     kill(service_of(tasks.session), SIGKILL);
     tasks.check_end(tasks.submit('-'), OFFPATH_OK, "");
     REQUIRE(!exists(p.folder + "-kill"));
-    offpath_session_detach(tasks.session);
     for (const std::string& file : {script, killer}) unlink(file.c_str());
   });
 }
@@ -406,7 +367,6 @@ TEST(TaskFailure, ServicesThatAreLostAllTheTimeAreNotFollowed) {
     }
     REQUIRE_STATUS(offpath_op_test(op), OFFPATH_ERR_SERVICE_LOST);
     offpath_op_free(op);
-    offpath_session_detach(tasks.session);
   });
 }
 

@@ -40,13 +40,11 @@ struct Node {
   offpath_op_t* submit(const std::string& name, const void* argument, uint64_t bytes, void* out, uint64_t out_bytes,
                        uint32_t access = OFFPATH_TASK_OUT, uint32_t flags = 0, uint64_t limit_ns = 0) {
     const offpath_task_range_t range{out, out_bytes, access, 0};
-    offpath_task_params_t params = tasks.params(name);
+    offpath_task_params_t params = tasks.params(name, &range);
     params.flags = flags;
     params.limit_ns = limit_ns;
     params.argument = argument;
     params.argument_bytes = bytes;
-    params.ranges = &range;
-    params.ranges_count = 1;
     return tasks.submit(params);
   }
   // Late ones are begun at home, too.
@@ -165,8 +163,7 @@ TEST(TaskMoves, CancelledWhereTheyAre) {
       offpath_op_t* op = node.submit("misbehave", &how, 1, &out, 1);
       usleep(how == 'w' ? 20000 : 0);
       REQUIRE_STATUS(offpath_task_cancel(op), OFFPATH_OK);
-      REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_ERR_CANCELLED);
-      offpath_op_free(op);
+      REQUIRE_STATUS(finish(op), OFFPATH_ERR_CANCELLED);
     }
     for (int i = 0; i < 20; ++i) REQUIRE(node.moves());
     // One that is away when its program leaves.
@@ -199,10 +196,7 @@ TEST(TaskMoves, LimitsHoldElsewhere) {
     p.barrier();
     if (p.rank == 0) {
       for (const std::string& file : {away, here}) close(open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-      for (offpath_op_t* op : ops) {
-        REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
-        offpath_op_free(op);
-      }
+      for (offpath_op_t* op : ops) REQUIRE_STATUS(finish(op), OFFPATH_OK);
       for (const std::string& file : {away, here}) {
         unlink(file.c_str());
         unlink((file + ".begun").c_str());

@@ -8,8 +8,7 @@ namespace offpath::testing {
 namespace {
 
 TEST(Task, FunctionsAndMistakes) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
+  Job(1).run_attached([](Process&, offpath_session_t* session) {
     const auto refused = [&](const char* library, const char* symbol, const char* signature, const char* says) {
       offpath_function_params_t params{sizeof(params), 0, library, symbol, signature};
       offpath_function_t* function = nullptr;
@@ -45,13 +44,11 @@ TEST(Task, FunctionsAndMistakes) {
     offpath_op_t* none[1] = {nullptr};
     wrong([&](auto& bad) { bad.after = none, bad.after_count = 1; });
     REQUIRE_STATUS(tasks.run(params), OFFPATH_OK);
-    offpath_session_detach(session);
   });
 }
 
 TEST(Task, MemoryInPlaceAndCopied) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
+  Job(1).run_attached([](Process&, offpath_session_t* session) {
     Tasks tasks(session);
     constexpr size_t kCount = 3 << 20;
     void* memory = nullptr;
@@ -67,9 +64,7 @@ TEST(Task, MemoryInPlaceAndCopied) {
     }
     // Memory that is none.
     const offpath_task_range_t wild{reinterpret_cast<void*>(4096), 100, OFFPATH_TASK_INOUT, 0};
-    offpath_task_params_t params = tasks.params("mix");
-    params.ranges = &wild;
-    params.ranges_count = 1;
+    offpath_task_params_t params = tasks.params("mix", &wild);
     REQUIRE_STATUS(tasks.run(params), OFFPATH_ERR_MEMORY_FAULT);
     // Many tasks, many ranges, long arguments.
     const std::vector<uint8_t> argument(OFFPATH_TASK_ARGUMENT_MAX_BYTES, 3);
@@ -85,20 +80,12 @@ TEST(Task, MemoryInPlaceAndCopied) {
     std::vector<offpath_op_t*> ops(3000);
     offpath_task_params_t empty = tasks.params("nothing");
     for (offpath_op_t*& op : ops) REQUIRE_STATUS(offpath_task_submit(session, &empty, &op), OFFPATH_OK);
-    for (offpath_op_t* op : ops) {
-      REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
-      offpath_op_free(op);
-    }
-    offpath_session_detach(session);
+    for (offpath_op_t* op : ops) REQUIRE_STATUS(finish(op), OFFPATH_OK);
   });
 }
 
 TEST(Task, RandomGraphs) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    run_random_graph(session, 23, 3000);
-    offpath_session_detach(session);
-  });
+  Job(1).run_attached([](Process&, offpath_session_t* session) { run_random_graph(session, 23, 3000); });
 }
 
 }  // namespace

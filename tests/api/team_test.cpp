@@ -14,9 +14,7 @@ namespace offpath::testing {
 namespace {
 
 TEST(Team, WrongArgumentsAreRefused) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    p.exchange(session);
+  Job(1).run_attached([](Process& p, offpath_session_t* session) {
     offpath_team_t* team = nullptr;
     const auto refuse = [&](auto change) {
       offpath_team_params_t params = p.team_params(1);
@@ -41,7 +39,6 @@ TEST(Team, WrongArgumentsAreRefused) {
     memset(p.shared.address[0] + 20, 0xFF, 4);  // the length inside the address
     refuse([](auto&) {});
     offpath_team_destroy(nullptr);
-    offpath_session_detach(session);
   });
 }
 
@@ -58,12 +55,9 @@ TEST(Team, IsOfNodesThatKnowTheSameSecret) {
       const offpath_status_t status = offpath_team_create(session, &params, &team, &error);
       if (strcmp(second, "a secret of the job") == 0) {
         REQUIRE_STATUS(status, OFFPATH_OK);
-        offpath_op_t* op = nullptr;
         const std::vector<uint8_t> sent(3, static_cast<uint8_t>(p.rank + 1));
         std::vector<uint8_t> received(3);
-        REQUIRE_STATUS(offpath_alltoall(team, sent.data(), received.data(), 1, &op), OFFPATH_OK);
-        p.wait_ok(op);
-        offpath_op_free(op);
+        p.complete([&](auto op) { return offpath_alltoall(team, sent.data(), received.data(), 1, op); });
         REQUIRE(received == (std::vector<uint8_t>{1, 2, 3}));
         p.barrier();
       } else {
@@ -88,9 +82,7 @@ TEST(Team, ASecretThatCouldBeGuessedIsRefused) {
 
 // Each address once, in any order, and one that nobody has.
 TEST(Team, IsMadeOfNumberedAddresses) {
-  Job(4, 2).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    p.exchange(session);
+  Job(4, 2).run_attached([](Process& p, offpath_session_t* session) {
     offpath_team_params_t params = p.team_params(1);
     const auto* first = static_cast<const uint8_t*>(params.addresses);
     std::vector<std::vector<uint8_t>> found;
@@ -120,10 +112,7 @@ TEST(Team, IsMadeOfNumberedAddresses) {
     REQUIRE(offpath_team_nodes(team) == 2);
     uint8_t mine[4] = {}, theirs[4] = {};
     for (uint32_t to = 0; to < p.size; ++to) mine[to] = static_cast<uint8_t>(10 * p.rank + to);
-    offpath_op_t* op = nullptr;
-    REQUIRE_STATUS(offpath_alltoall(team, mine, theirs, 1, &op), OFFPATH_OK);
-    p.wait_ok(op);
-    offpath_op_free(op);
+    p.complete([&](auto op) { return offpath_alltoall(team, mine, theirs, 1, op); });
     for (uint32_t from = 0; from < p.size; ++from) REQUIRE(theirs[from] == 10 * from + p.rank);
     offpath_team_destroy(team);
     directory.struct_bytes = 0;
@@ -132,8 +121,6 @@ TEST(Team, IsMadeOfNumberedAddresses) {
     REQUIRE_STATUS(offpath_team_create_numbered(session, &params, nullptr, &team, nullptr), OFFPATH_ERR_ARGUMENT);
     numbers[1] = directory.count;
     REQUIRE_STATUS(create(), OFFPATH_ERR_ARGUMENT);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -155,10 +142,7 @@ TEST(Team, CountsWhatWasBegun) {
   Job(2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     uint8_t send[20] = {}, recv[20];
     for (uint64_t i = 0; i < 5; ++i) {
-      offpath_op_t* op = nullptr;
-      REQUIRE_STATUS(offpath_alltoall(team, send, recv, 10, &op), OFFPATH_OK);
-      p.wait_ok(op);
-      offpath_op_free(op);
+      p.complete([&](auto op) { return offpath_alltoall(team, send, recv, 10, op); });
       REQUIRE(offpath_team_started(team) == i + 1);
     }
   });
@@ -184,10 +168,7 @@ TEST(Team, MembersSkipWhatTheyHaveNoPartIn) {
           const bool meets = peer != p.rank && (together || peer == first || peer == second);
           bytes[peer] = meets ? 8 : 0;
         }
-        offpath_op_t* op = nullptr;
-        REQUIRE_STATUS(offpath_alltoallv(team, send, bytes, displs, recv, bytes, displs, &op), OFFPATH_OK);
-        p.wait_ok(op);
-        offpath_op_free(op);
+        p.complete([&](auto op) { return offpath_alltoallv(team, send, bytes, displs, recv, bytes, displs, op); });
         REQUIRE(offpath_team_started(team) == k + 1 || k > 9);
         for (uint32_t peer = 0; peer < 3; ++peer)
           REQUIRE(recv[peer] == (bytes[peer] == 0 ? 7 : 1000 * k + 10 * peer + p.rank));
@@ -198,17 +179,11 @@ TEST(Team, MembersSkipWhatTheyHaveNoPartIn) {
 }
 
 TEST(Team, OfOneMember) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     uint8_t send[100], recv[100] = {};
     memset(send, 7, sizeof(send));
-    offpath_op_t* op = nullptr;
-    REQUIRE_STATUS(offpath_alltoall(team, send, recv, 100, &op), OFFPATH_OK);
-    p.wait_ok(op);
+    p.complete([&](auto op) { return offpath_alltoall(team, send, recv, 100, op); });
     REQUIRE(memcmp(send, recv, 100) == 0);
-    offpath_op_free(op);
-    offpath_session_detach(session);
   });
 }
 
@@ -230,11 +205,8 @@ offpath_status_t create_of_many(const Process& p, offpath_session_t* session, ui
 void use_alone(const Process& p, offpath_team_t* team) {
   const uint8_t send = 1;
   uint8_t recv = 0;
-  offpath_op_t* op = nullptr;
-  REQUIRE_STATUS(offpath_alltoall(team, &send, &recv, 1, &op), OFFPATH_OK);
-  p.wait_ok(op);
+  p.complete([&](auto op) { return offpath_alltoall(team, &send, &recv, 1, op); });
   REQUIRE(recv == send);
-  offpath_op_free(op);
 }
 
 // Of this process.
@@ -255,11 +227,8 @@ TEST(Team, AllOfANodeHearThatItsServiceIsUsed) {
       const offpath_team_params_t params = alone(p, 7);
       offpath_team_t* own = nullptr;
       REQUIRE_STATUS(offpath_team_create(session, &params, &own, nullptr), OFFPATH_OK);
-      offpath_op_t* op = nullptr;
       uint8_t send[100] = {}, recv[100];
-      REQUIRE_STATUS(offpath_alltoall(own, send, recv, 100, &op), OFFPATH_OK);
-      p.wait_ok(op);
-      offpath_op_free(op);
+      p.complete([&](auto op) { return offpath_alltoall(own, send, recv, 100, op); });
       offpath_team_destroy(own);
     }
     REQUIRE(eventually([&] { return offpath_session_used(session) == 1; }));
@@ -270,34 +239,26 @@ TEST(Team, AllOfANodeHearThatItsServiceIsUsed) {
 }
 
 TEST(Team, OfManyMembersTakesLittle) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    p.exchange(session);
+  Job(1).run_attached([](Process& p, offpath_session_t* session) {
     const std::vector<uint32_t> number_of(100'000);
     for (uint8_t id = 0; id < 50; ++id) {
       offpath_team_t* team = nullptr;
       REQUIRE_STATUS(create_of_many(p, session, id, number_of, &team), OFFPATH_OK);
     }
-    offpath_session_detach(session);
   });
 }
 
 TEST(Team, TooManyMembersIsNoMemory) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    p.exchange(session);
+  Job(1).run_attached([](Process& p, offpath_session_t* session) {
     const std::vector<uint32_t> number_of(20'000'000);
     offpath_team_t* team = nullptr;
     REQUIRE_STATUS(create_of_many(p, session, 1, number_of, &team), OFFPATH_ERR_NO_MEMORY);
     offpath_team_destroy(p.make_team(session));  // nothing was damaged
-    offpath_session_detach(session);
   });
 }
 
 TEST(Team, SeveralAtOnceDoNotMix) {
-  Job(3, 2).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    p.exchange(session);
+  Job(3, 2).run_attached([](Process& p, offpath_session_t* session) {
     constexpr size_t kTeams = 20;
     offpath_team_t* teams[kTeams];
     offpath_op_t* ops[kTeams];
@@ -309,13 +270,10 @@ TEST(Team, SeveralAtOnceDoNotMix) {
       REQUIRE_STATUS(offpath_alltoall(teams[t], &send[t * 3], &recv[t * 3], 1, &ops[t]), OFFPATH_OK);
     }
     for (size_t t = 0; t < kTeams; ++t) {
-      p.wait_ok(ops[t]);
+      p.finish_ok(ops[t]);
       for (size_t i = 0; i < 3; ++i) REQUIRE(recv[t * 3 + i] == t * 10 + i);
-      offpath_op_free(ops[t]);
       offpath_team_destroy(teams[t]);
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -327,19 +285,15 @@ TEST(Team, TheSameIdTwiceInOneProcessIsAnErrorOfTheOperation) {
     uint8_t send = 1, recv = 0;
     offpath_op_t* op = nullptr;
     REQUIRE_STATUS(offpath_alltoall(second, &send, &recv, 1, &op), OFFPATH_OK);
-    REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_ERR_ARGUMENT);
-    offpath_op_free(op);
+    REQUIRE_STATUS(finish(op), OFFPATH_ERR_ARGUMENT);
     REQUIRE_STATUS(offpath_alltoall(first, &send, &recv, 1, &op), OFFPATH_OK);
-    p.wait_ok(op);
-    offpath_op_free(op);
+    p.finish_ok(op);
     offpath_session_detach(session);
   });
 }
 
 TEST(Team, DestroyedOnesGiveTheirMemoryBack) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    p.exchange(session);
+  Job(1).run_attached([](Process& p, offpath_session_t* session) {
     const std::vector<uint32_t> number_of(200'000);
     for (uint8_t i = 0; i < 200; ++i) {  // over 1 MiB each, the segment has 64
       offpath_team_t* team = nullptr;
@@ -348,7 +302,6 @@ TEST(Team, DestroyedOnesGiveTheirMemoryBack) {
       REQUIRE_STATUS(status, OFFPATH_OK);
       offpath_team_destroy(team);
     }
-    offpath_session_detach(session);
   });
 }
 
@@ -385,13 +338,8 @@ TEST(Team, ManySmallOnesLeaveLittleInTheService) {
 
 // The service does not come to take what was destroyed, so the memory runs out; when it does, there is room again.
 TEST(Team, MemoryThatBecameFreeIsFound) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    p.exchange(session);
-    offpath_session_counters_t counters{};
-    counters.struct_bytes = sizeof(counters);
-    REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
-    const auto service = static_cast<pid_t>(counters.service_pid);
+  Job(1).run_attached([](Process& p, offpath_session_t* session) {
+    const pid_t service = service_of(session);
     const std::vector<uint32_t> number_of(200'000);
     uint8_t id = 0;
     const auto create_and_destroy = [&] {
@@ -406,7 +354,6 @@ TEST(Team, MemoryThatBecameFreeIsFound) {
     REQUIRE(kill(service, SIGCONT) == 0);
     REQUIRE_STATUS(status, OFFPATH_ERR_NO_MEMORY);
     REQUIRE(eventually([&] { return create_and_destroy() == OFFPATH_OK; }));
-    offpath_session_detach(session);
   });
 }
 
@@ -441,9 +388,7 @@ TEST(Team, WhoMakesOneAfterTheOtherKeepsNobodyFromHisTurn) {
 
 // "Operations in progress go on; the memory goes with the last of them."
 TEST(Team, DestroyedWithAnOperationInProgressGivesItsMemoryBack) {
-  Job(2).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    p.exchange(session);
+  Job(2).run_attached([](Process& p, offpath_session_t* session) {
     constexpr uint32_t kSize = 100'000;
     std::vector<uint32_t> number_of(kSize);  // members 2.. never do anything
     number_of[1] = 1;
@@ -467,20 +412,15 @@ TEST(Team, DestroyedWithAnOperationInProgressGivesItsMemoryBack) {
         offpath_team_destroy(p.make_team(session, 255));  // finds the destruction done, the operation not
         p.barrier();
       }
-      p.wait_ok(op);
+      p.finish_ok(op);
       REQUIRE(recv == 100u + i);
-      offpath_op_free(op);
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 // An address nobody can be reached at: the operation fails, the service lives.
 TEST(Team, GarbageAddressesDoNotHurtTheService) {
-  Job(1).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    p.exchange(session);
+  Job(1).run_attached([](Process& p, offpath_session_t* session) {
     offpath_team_t* good = p.make_team(session, 1);
     for (uint8_t garbage = 0; garbage < 5; ++garbage) {
       memcpy(p.shared.address[1], p.shared.address[0], OFFPATH_ADDRESS_MAX_BYTES);
@@ -509,7 +449,6 @@ TEST(Team, GarbageAddressesDoNotHurtTheService) {
       REQUIRE(offpath_session_alive(session) == 1);
     }
     use_alone(p, good);
-    offpath_session_detach(session);
   });
 }
 

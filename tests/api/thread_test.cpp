@@ -11,9 +11,7 @@ namespace {
 // More operations than slots, so that some are queued and submitted by whichever thread looks. Every thread waits for
 // the operations of all, and describes some.
 TEST(Threads, ShareASessionAndItsOperations) {
-  Job(2).run([](Process& p) {
-    offpath_session_t* session = p.attach();
-    p.exchange(session);
+  Job(2).run_attached([](Process& p, offpath_session_t* session) {
     constexpr size_t kThreads = 3, kEach = 600;
     offpath_team_t* teams[kThreads];
     for (size_t t = 0; t < kThreads; ++t) teams[t] = p.make_team(session, static_cast<uint8_t>(t));
@@ -42,8 +40,6 @@ TEST(Threads, ShareASessionAndItsOperations) {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 

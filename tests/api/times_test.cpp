@@ -125,16 +125,13 @@ TEST(Times, OfOneSidedOperationsOnOneNode) { run_remote(1); }
 TEST(Times, OfOneSidedOperationsOnTwoNodes) { run_remote(2); }
 
 TEST(Times, UnknownFlagsAreRefused) {
-  Job(1).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(1).run_in_team([&](Process&, offpath_session_t*, offpath_team_t* team) {
     uint64_t memory = 0;
     offpath_window_t* window = open_window(team, 1, &memory, sizeof(memory));
     offpath_remote_t remote = put_of(0, 0, &memory, sizeof(memory));
     remote.flags = 2;
     REQUIRE_STATUS(offpath_remote(window, &remote, nullptr), OFFPATH_ERR_ARGUMENT);
     offpath_window_destroy(window);
-    offpath_session_detach(session);
   });
 }
 

@@ -69,9 +69,7 @@ inline offpath_status_t run(offpath_window_t* window, const offpath_remote_t& re
   offpath_op_t* op = nullptr;
   const offpath_status_t posted = offpath_remote(window, &remote, &op);
   if (posted != OFFPATH_OK) return posted;
-  const offpath_status_t status = offpath_op_wait(op, kLongNs);
-  offpath_op_free(op);
-  return status;
+  return finish(op);
 }
 
 }  // namespace offpath::testing

@@ -10,16 +10,8 @@
 namespace offpath::testing {
 namespace {
 
-// Attaches, makes a team of all, and leaves together.
-void run_members(uint32_t processes, uint32_t nodes,
-                 const std::function<void(Process&, offpath_session_t*, offpath_team_t*)>& body) {
-  Job(processes, nodes).run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
-    body(p, session, team);
-  });
-}
-
 TEST(Window, CountersAndFlush) {
-  run_members(2, 2, [](Process& p, offpath_session_t*, offpath_team_t* team) {
+  Job(2, 2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     std::vector<uint64_t> memory(8000);
     offpath_window_t* window = open_window(team, 1, memory.data(), memory.size() * 8);
     p.barrier();
@@ -61,7 +53,7 @@ TEST(Window, CountersAndFlush) {
 }
 
 TEST(Window, OutsideIsRefusedAndFlushSaysSoOnce) {
-  run_members(3, 2, [](Process& p, offpath_session_t* session, offpath_team_t* team) {
+  Job(3, 2).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     std::vector<uint8_t> memory(1000, 1);
     offpath_window_t* window = open_window(team, 1, memory.data() + 100, 800);
     p.barrier();
@@ -87,9 +79,7 @@ TEST(Window, OutsideIsRefusedAndFlushSaysSoOnce) {
     REQUIRE_STATUS(offpath_window_flush_test(window), OFFPATH_OK);
     p.barrier();
     REQUIRE(memory == std::vector<uint8_t>(1000, 1) && large == std::vector<uint8_t>(5000, 9));
-    offpath_session_counters_t counters{};
-    counters.struct_bytes = sizeof(counters);
-    REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
+    const offpath_session_counters_t counters = counters_of(session);
     REQUIRE(counters.posted_count == count + 2 && counters.failed_count == count + 1);
     // A window that the target has not opened, or has closed.
     p.barrier();
@@ -101,7 +91,7 @@ TEST(Window, OutsideIsRefusedAndFlushSaysSoOnce) {
 }
 
 TEST(Window, WrongArgumentsAreRefused) {
-  run_members(1, 1, [](Process&, offpath_session_t*, offpath_team_t* team) {
+  Job(1, 1).run_in_team([](Process&, offpath_session_t*, offpath_team_t* team) {
     uint64_t memory[4] = {};
     const auto create = [&](offpath_window_params_t params) {
       offpath_window_t* window = nullptr;
@@ -137,7 +127,7 @@ TEST(Window, WrongArgumentsAreRefused) {
 
 // More than there are slots; completed never passes issued, whoever looks.
 void run_many(uint32_t nodes, size_t threads_count) {
-  run_members(2, nodes, [&](Process& p, offpath_session_t*, offpath_team_t* team) {
+  Job(2, nodes).run_in_team([&](Process& p, offpath_session_t*, offpath_team_t* team) {
     constexpr uint64_t kEach = 5000;
     std::vector<uint64_t> memory(threads_count * kEach);
     offpath_window_t* window = open_window(team, 1, memory.data(), memory.size() * 8);
@@ -180,7 +170,7 @@ TEST(Window, ThousandsOutstandingFromSeveralThreads) { run_many(2, 3); }
 
 // Operations that nobody waits for nor frees late, with handles: kept, freed unfinished, and finished.
 TEST(Window, HandlesMayBeFreedUnfinished) {
-  run_members(2, 2, [](Process& p, offpath_session_t*, offpath_team_t* team) {
+  Job(2, 2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     std::vector<uint64_t> memory(3000);
     offpath_window_t* window = open_window(team, 1, memory.data(), memory.size() * 8);
     p.barrier();
@@ -199,7 +189,7 @@ TEST(Window, HandlesMayBeFreedUnfinished) {
 }
 
 TEST(Window, SeveralAtATime) {
-  run_members(3, 2, [](Process& p, offpath_session_t* session, offpath_team_t* team) {
+  Job(3, 2).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     offpath_team_t* teams[] = {team, p.make_team(session, 2)};
     constexpr uint64_t kWindows = 8;
     std::vector<uint64_t> memory(kWindows * p.size);
@@ -227,7 +217,7 @@ TEST(Window, SeveralAtATime) {
 }
 
 TEST(Window, MemoryIsAttachedAndDetached) {
-  run_members(2, 2, [](Process& p, offpath_session_t*, offpath_team_t* team) {
+  Job(2, 2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     std::vector<uint64_t> first(100), second(100);
     offpath_window_t* window = open_window(team, 1, nullptr, 0, OFFPATH_WINDOW_DYNAMIC);
     REQUIRE_STATUS(offpath_window_attach(window, first.data(), 800), OFFPATH_OK);
@@ -258,7 +248,7 @@ TEST(Window, MemoryIsAttachedAndDetached) {
 // The target closes while long and short ones are under way: each is done or refused, and afterwards nothing is
 // touched.
 TEST(Window, ClosedWithOperationsOutstanding) {
-  run_members(3, 2, [](Process& p, offpath_session_t*, offpath_team_t* team) {
+  Job(3, 2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     constexpr uint64_t kCount = 100000;
     std::vector<uint64_t> memory(kCount), ones(kCount, 1);
     offpath_window_t* window = open_window(team, 1, memory.data(), kCount * 8);
