@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Cases in which paths change while the program runs. Judged by what was counted, never by time."""
 
-import os
-
-from setting import FORCED, check, statistics
+from setting import FORCED, check
 
 # On one node the measured rows offload nothing. What is remembered is advice; exploring may cost all it likes.
 ADAPT = {"OFFPATH_POLICY": "", "OFFPATH_MPI_MEMORY": "ialltoall:dpu", "OFFPATH_MPI_ADAPT": "on",
@@ -12,11 +10,9 @@ ADAPT = {"OFFPATH_POLICY": "", "OFFPATH_MPI_MEMORY": "ialltoall:dpu", "OFFPATH_M
 
 def adapted(s, *arguments, ranks=4, alike=("offloaded_count", "native_count", "why"), **changes):
     """The ranks' statistics of a run; all have decided alike."""
-    stats = f"{s.folder}/stats.json"
-    other = s.offloaded("adapting", *arguments, ranks=ranks, OFFPATH_STATS_FILE=stats, **{**ADAPT, **changes})
+    other = s.offloaded("adapting", *arguments, ranks=ranks, OFFPATH_STATS_FILE=s.stats, **{**ADAPT, **changes})
     check(other.status == 0 and "WRONG" not in other.out, str(other))
-    lines = statistics(stats)
-    os.unlink(stats)
+    lines = s.statistics()
     check(len(lines) == ranks and all(line["enabled"] for line in lines), str(lines))
     for name in alike:
         check(all(line[name] == lines[0][name] for line in lines), f"ranks differ: {[line[name] for line in lines]}")
@@ -101,12 +97,12 @@ def adapt_typed(s):
 def adapt_unmoved(s):
     """Where nothing could move on what waits for an agreement, there are none. With MPICH a thread does."""
     none_left = f"{s.build}/tests/interpose/libno_threads.so"
-    stats = f"{s.folder}/stats.json"
     other = s.run([s.program("adapting"), "steady"], 2, f"{none_left}:{s.library}",
-                  **{**FORCED, **ADAPT}, OFFPATH_STATS_FILE=stats)
+                  **{**FORCED, **ADAPT}, OFFPATH_STATS_FILE=s.stats)
     check(other.status == 0 and "WRONG" not in other.out, str(other))
     check(len(other.warnings()) == 1 and "MPI_THREAD_MULTIPLE" in other.err, str(other))
-    check(all(line["why"] == {"remembered_count": 100} for line in statistics(stats)), str(statistics(stats)))
+    lines = s.statistics()
+    check(all(line["why"] == {"remembered_count": 100} for line in lines), str(lines))
 
 
 def adapt_named(s):
@@ -124,11 +120,11 @@ def adapt_bad(s):
 
 def adapt_long(s):
     """Without what is remembered the run begins as the first one did."""
-    stats = f"{s.folder}/stats.json"
-    other = s.offloaded("adapting", "steady", "20", ranks=2, OFFPATH_STATS_FILE=stats, OFFPATH_MPI_ADAPT="freeze",
+    other = s.offloaded("adapting", "steady", "20", ranks=2, OFFPATH_STATS_FILE=s.stats, OFFPATH_MPI_ADAPT="freeze",
                         OFFPATH_POLICY="ialltoall:dpu", OFFPATH_MPI_MEMORY=",".join(["ialltoall:1M-2M:host"] * 1000))
     check(other.status == 0 and len(other.warnings()) == 1 and "MEMORY is left out" in other.err, str(other))
-    check(all(line["offloaded_count"] == 20 for line in statistics(stats)), str(statistics(stats)))
+    lines = s.statistics()
+    check(all(line["offloaded_count"] == 20 for line in lines), str(lines))
 
 
 def adapt_lost(s):

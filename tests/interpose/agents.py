@@ -11,7 +11,7 @@ import onesided
 import restarts
 from pointtopoint import wait_until
 from restarts import observation
-from setting import FORCED, check, same, statistics
+from setting import FORCED, check, same
 
 API = pathlib.Path(__file__).resolve().parent.parent / "api"
 DPU = API / "dpu.sh"
@@ -42,15 +42,13 @@ def two_dpus(s, offpathd=None):
 
 def agents(s, offpathd=None):
     """Collectives and messages between ranks that are dealt out to two DPUs do what they do natively."""
-    stats = f"{s.folder}/stats.json"
     with two_dpus(s, offpathd) as dpus:
         for program, policy in (("exchange", "*:dpu"), ("messages", "*:host,send:2K-inf:dpu")):
-            changes = {**FORCED, "OFFPATH_POLICY": policy, "OFFPATH_STATS_FILE": stats, "OFFPATH_DPU": dpus}
+            changes = {**FORCED, "OFFPATH_POLICY": policy, "OFFPATH_STATS_FILE": s.stats, "OFFPATH_DPU": dpus}
             offloaded = s.offloaded(program, ranks=3, **changes)
             same(s.native(program, ranks=3), offloaded)
             check(not offloaded.warnings(), str(offloaded))
-            found = statistics(stats)
-            os.unlink(stats)
+            found = s.statistics()
             counts = [(line["messages"] if program == "messages" else line)["offloaded_count"] for line in found]
             check(all(count > 0 for count in counts), f"nothing went: {found}")
 

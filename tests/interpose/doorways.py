@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from setting import FORCED, check, same, statistics
+from setting import FORCED, check, same
 
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
 DLOPEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs/dlopen_mpi.py")
@@ -20,11 +20,10 @@ def many_names(s):
     for i in range(20):
         shutil.copy(f"{s.build}/lib/liboffpath.so", f"{folder}/lib{i}.so")
     command = [sys.executable, DLOPEN, LIBRARIES[s.mpi], "global", folder]
-    stats = f"{s.folder}/stats.json"
     native = s.run(command, 2)
     check(native.status == 0 and "ranks: 2" in native.out, str(native))
-    same(native, s.run(command, 2, s.library, **FORCED, OFFPATH_STATS_FILE=stats))
-    check(all(line["enabled"] for line in statistics(stats)), "not attached")
+    same(native, s.run(command, 2, s.library, **FORCED, OFFPATH_STATS_FILE=s.stats))
+    check(all(line["enabled"] for line in s.statistics()), "not attached")
 
 
 LARGE = {"ialltoall", "ialltoallv", "ialltoallw", "ibcast", "iallgatherv", "igatherv", "iscatterv", "iallreduce",
@@ -33,11 +32,10 @@ LARGE = {"ialltoall", "ialltoallv", "ialltoallw", "ibcast", "iallgatherv", "igat
 
 def large(s):
     """A program finds large-count functions at run time, and they work with every library and without Offpath."""
-    stats = f"{s.folder}/stats.json"
     for changes in (FORCED, {"OFFPATH_ENABLE": "0"}, {"OFFPATH_PROFILE": f"{s.folder}/profile"}):
-        other = s.run([s.program("large"), "all"], 3, s.library, **changes, OFFPATH_STATS_FILE=stats)
+        other = s.run([s.program("large"), "all"], 3, s.library, **changes, OFFPATH_STATS_FILE=s.stats)
         check(other.status == 0 and "request: ok" in other.out and not other.warnings(), f"{changes}: {other}")
-    for line in statistics(stats):
+    for line in s.statistics():
         offloaded = {name for name, counts in line["collectives"].items() if counts["offloaded_count"] > 0}
         check(offloaded == LARGE and line["windows"]["offloaded_count"] == 2, str(line))
 
@@ -61,15 +59,15 @@ def persistent_missing(s):
     lacking = library_without_persistent(s)
     native = s.run([s.program("persistent")], 2, **lacking)
     check("undefined symbol" in native.err, f"it has them: {native}")
-    stats = f"{s.folder}/stats.json"
     off, profile = {"OFFPATH_ENABLE": "0"}, {"OFFPATH_PROFILE": f"{s.folder}/profile"}
     for changes in (FORCED, {"OFFPATH_POLICY": "*:host"}, off, profile):
         arguments = [] if changes is FORCED else ["any status"]
         command = [s.program("persistent"), *arguments]
-        other = s.run(command, 3, s.library, **lacking, **changes, OFFPATH_STATS_FILE=stats)
+        other = s.run(command, 3, s.library, **lacking, **changes, OFFPATH_STATS_FILE=s.stats)
         check(other.status == 0 and "freed: ok" in other.out and "WRONG" not in other.out, f"{changes}: {other}")
         if changes is FORCED:
-            check(all(line["offloaded_count"] == 74 for line in statistics(stats)), str(statistics(stats)))
+            lines = s.statistics()
+            check(all(line["offloaded_count"] == 74 for line in lines), str(lines))
     nonblocking = s.native("forms", "nonblocking")
     for changes in (FORCED, off):
         same(nonblocking, s.run([s.program("forms"), "persistent"], 4, s.library, **lacking, **changes))

@@ -28,7 +28,7 @@ import restarts
 import teams
 import telemetry
 import tracing
-from setting import FORCED, SECONDS, Setting, check, compare, run_cases, same, statistics
+from setting import FORCED, SECONDS, Setting, check, compare, run_cases, same
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 from offpath.base import words  # noqa: E402
@@ -119,8 +119,7 @@ FORTRAN_CALLS = {"ialltoall": 2, **dict.fromkeys(["ibarrier", "ibcast", "iallgat
 
 
 def fortran(s, layer):
-    compare(s, f"fortran_{layer}")
-    found = calls(statistics(f"{s.folder}/stats.json"))
+    found = calls(compare(s, f"fortran_{layer}").stats)
     check(found == FORTRAN_CALLS, f"{layer} was not offloaded once each: {found}")
 
 
@@ -135,12 +134,12 @@ BLOCKING = {"ibcast", "iallgather", "iallgatherv", "ialltoall", "ialltoallv", "i
 def forms(s, form):
     """All forms do the same; natively MPICH's persistent ones do not."""
     native = s.native("forms", "nonblocking")
-    stats = f"{s.folder}/stats.json"
-    same(native, s.offloaded("forms", form, OFFPATH_STATS_FILE=stats))
+    same(native, s.offloaded("forms", form, OFFPATH_STATS_FILE=s.stats))
     expected = {name: 4 if name in TWICE else 2 for name in COLLECTIVES if form != "blocking" or name in BLOCKING}
     if form != "blocking":
         expected["ibarrier"] = 1
-    check(calls(statistics(stats)) == expected, f"not offloaded as often as called: {statistics(stats)[0]}")
+    lines = s.statistics()
+    check(calls(lines) == expected, f"not offloaded as often as called: {lines[0]}")
 
 
 def bad_blocking(s):
@@ -150,67 +149,60 @@ def bad_blocking(s):
 
 def neighbors(s):
     for ranks in (2, 3, 4):
-        compare(s, "neighbors", ranks=ranks)
-        calls(statistics(f"{s.folder}/stats.json"))
-        os.unlink(f"{s.folder}/stats.json")
+        calls(compare(s, "neighbors", ranks=ranks).stats)
 
 
 def pairs(s):
     # Not compared: Open MPI 4's own in-place Ialltoallv is wrong with several under way.
-    stats = f"{s.folder}/stats.json"
     for ranks, depth in ((2, "16"), (3, "16"), (4, "16"), (4, "2")):
         other = s.offloaded("pairs", "persistent", ranks=ranks, OFFPATH_FAKE_DEPTH=depth,
-                            OFFPATH_POLICY="*:4K-inf:dpu", OFFPATH_STATS_FILE=stats)
+                            OFFPATH_POLICY="*:4K-inf:dpu", OFFPATH_STATS_FILE=s.stats)
         check(other.status == 0 and "persistent: ok" in other.out and not other.warnings(), str(other))
-        lines = statistics(stats)
+        lines = s.statistics()
         calls_of = [line["collectives"]["ialltoallv"] for line in lines]
         check(all(each["offloaded_count"] > 0 for each in calls_of), f"not offloaded: {calls_of}")
         check(ranks == 2 or any(each["native_count"] > 0 for each in calls_of), f"all had long blocks: {calls_of}")
         check(all(line["completed_count"] == line["offloaded_count"] for line in lines), f"not all completed: {lines}")
-        os.unlink(stats)
     # Which edge meets which, where all go natively.
     for ranks in (2, 4):
         compare(s, "neighbors", ranks=ranks, all_native=True, OFFPATH_POLICY="*:64-inf:dpu")
 
 
 def types(s):
-    compare(s, "types", ranks=3)
-    calls(statistics(f"{s.folder}/stats.json"))
+    calls(compare(s, "types", ranks=3).stats)
 
 
 def persistent(s):
-    stats = f"{s.folder}/stats.json"
     for ranks in (2, 4):
-        other = s.offloaded("persistent", ranks=ranks, OFFPATH_STATS_FILE=stats)
+        other = s.offloaded("persistent", ranks=ranks, OFFPATH_STATS_FILE=s.stats)
         check(other.status == 0, str(other))
-        check(calls(statistics(stats)) == {"ialltoall": 37, "iallreduce": 37}, str(statistics(stats)[0]))
-        os.unlink(stats)
+        lines = s.statistics()
+        check(calls(lines) == {"ialltoall": 37, "iallreduce": 37}, str(lines[0]))
 
 
 def tool(s, order):
     library = os.path.join(s.build, "tests/interpose", s.mpi, "libtool.so")
     preload = ":".join([s.library, library] if order == "behind" else [library, s.library])
-    stats = f"{s.folder}/stats.json"
-    both = s.run([s.program("exchange")], 4, preload, **FORCED, OFFPATH_STATS_FILE=stats)
+    both = s.run([s.program("exchange")], 4, preload, **FORCED, OFFPATH_STATS_FILE=s.stats)
     alone = s.run([s.program("exchange")], 4, library)
     check(both.status == 0 and both.out == alone.out, str(both))
     counted = [line for line in both.err.splitlines() if line.startswith("tool:")]
     expected = [line for line in alone.err.splitlines() if line.startswith("tool:")]
     check(counted and counted == expected, f"the tool saw other calls: {counted}, alone {expected}")
-    check(all(line["offloaded_count"] > 0 for line in statistics(stats)), "nothing was offloaded")
+    check(all(line["offloaded_count"] > 0 for line in s.statistics()), "nothing was offloaded")
 
 
 def dlopen(s, how):
     library = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}[s.mpi]
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs/dlopen_mpi.py")
     command = [sys.executable, script, library, how]
-    stats = f"{s.folder}/stats.json"
     native = s.run(command, 2)
     check(native.status == 0 and "ranks: 2" in native.out, str(native))
-    other = s.run(command, 2, s.library, **FORCED, OFFPATH_STATS_FILE=stats)
+    other = s.run(command, 2, s.library, **FORCED, OFFPATH_STATS_FILE=s.stats)
     same(native, other)
     if how == "global":
-        check(len(statistics(stats)) == 2 and all(line["enabled"] for line in statistics(stats)), "not attached")
+        lines = s.statistics()
+        check(len(lines) == 2 and all(line["enabled"] for line in lines), "not attached")
 
 
 def no_service(s):
@@ -223,11 +215,10 @@ def no_service(s):
 
 
 def switched_off(s):
-    stats = f"{s.folder}/stats.json"
     native = s.native("exchange")
-    other = s.offloaded("exchange", OFFPATH_ENABLE="0", OFFPATH_STATS_FILE=stats)
+    other = s.offloaded("exchange", OFFPATH_ENABLE="0", OFFPATH_STATS_FILE=s.stats)
     same(native, other)
-    check(not os.path.exists(stats) and not other.warnings(), f"not off: {other}")
+    check(not os.path.exists(s.stats) and not other.warnings(), f"not off: {other}")
 
 
 def no_backend(s):
@@ -255,9 +246,8 @@ def no_spare_core(s):
 
 
 def report_statistics(s):
-    stats = f"{s.folder}/stats.json"
-    other = s.offloaded("exchange", OFFPATH_STATS_FILE=stats)
-    lines = statistics(stats)
+    other = s.offloaded("exchange", OFFPATH_STATS_FILE=s.stats)
+    lines = s.statistics()
     counted = {row["name"] for row in words.rows("counters") if row["line"] == "reported"}
     keys = counted | {"rank", "size", "node", "mpi", "enabled", "reason", "offloaded_count", "native_count",
                       "offloaded_bytes", "completed_count", "failed_count", "moved", "saved_ns", "starved_ns",

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from setting import Skipped, check, end_group, same, statistics, wait_for, wait_until
+from setting import Skipped, check, same, wait_for, wait_until
 
 POLICY = "*:host,write:8K-inf:dpu,read:8K-inf:dpu"
 WAYS = ("write", "read")
@@ -14,11 +14,9 @@ WAYS = ("write", "read")
 
 def run(s, *arguments, ranks=2, policy=POLICY, program="files", status=0, **changes):
     """Under the preload; with what each rank says of files."""
-    stats = f"{s.folder}/stats.json"
-    other = s.offloaded(program, *arguments, ranks=ranks, OFFPATH_POLICY=policy, OFFPATH_STATS_FILE=stats, **changes)
+    other = s.offloaded(program, *arguments, ranks=ranks, OFFPATH_POLICY=policy, OFFPATH_STATS_FILE=s.stats, **changes)
     check(other.status == status and "WRONG" not in other.out and not other.warnings(), str(other))
-    found = [line["files"] for line in statistics(stats)]
-    os.unlink(stats)
+    found = [line["files"] for line in s.statistics()]
     return other, found
 
 
@@ -112,11 +110,9 @@ def files_full(s):
 
 def files_lost(s):
     """A service that is killed while it writes: the processes do it again, and nothing is lost."""
-    stats = f"{s.folder}/stats.json"
     command = [s.program("files_lost"), f"{s.folder}/file"]
-    changes = {"OFFPATH_POLICY": POLICY, "OFFPATH_SERVICE_SHARE": "1", "OFFPATH_STATS_FILE": stats}
-    process = s.launch(command, 2, changes, s.library)
-    try:
+    changes = {"OFFPATH_POLICY": POLICY, "OFFPATH_SERVICE_SHARE": "1", "OFFPATH_STATS_FILE": s.stats}
+    with s.running(command, 2, changes, s.library) as process:
         wait_for(f"{s.folder}/ready")
         killed = set(s.service_pids())
         for pid in killed:
@@ -126,11 +122,9 @@ def files_lost(s):
         with open(f"{s.folder}/killed", "w"):
             pass
         other = s.collect(process)
-    finally:
-        end_group(process)
     check(other.status == 0 and "lost: ok" in other.out, str(other))
     check(len([line for line in other.warnings() if "lost" in line]) <= 1, str(other))
-    found = [line["files"] for line in statistics(stats)]
+    found = [line["files"] for line in s.statistics()]
     check(total(found, "write", "offloaded_count") > 0, str(found))
 
 

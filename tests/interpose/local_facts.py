@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Cases in which arguments of one rank are wrong, or missing: no rank may take another path than others for that."""
 
-from setting import Skipped, check, same, statistics
+from setting import Skipped, check, same
 
 
 def aliases(s):
     """Not compared: MPICH refuses it natively, on that rank only."""
-    stats = f"{s.folder}/stats.json"
-    other = s.offloaded("aliases", ranks=3, OFFPATH_STATS_FILE=stats)
+    other = s.offloaded("aliases", ranks=3, OFFPATH_STATS_FILE=s.stats)
     check(other.status == 0 and not other.warnings(), str(other))
-    lines = statistics(stats)
+    lines = s.statistics()
     check(all(line["offloaded_count"] == 18 and line["native_count"] == 0 for line in lines), str(lines))
 
 
@@ -22,8 +21,7 @@ def lengths(s):
     beyond a buffer in some cases."""
     if s.kind == "fake":
         raise Skipped("the stand-in does not find it out")
-    stats = f"{s.folder}/stats.json"
-    other = s.offloaded("lengths", *LENGTHS, ranks=3, OFFPATH_STATS_FILE=stats, OFFPATH_MPI_BLOCKING="bcast",
+    other = s.offloaded("lengths", *LENGTHS, ranks=3, OFFPATH_STATS_FILE=s.stats, OFFPATH_MPI_BLOCKING="bcast",
                         OFFPATH_SERVICE_SILENCE_MS="800")
     check(other.status == 0 and not other.warnings(), str(other))
     shorter = "success" if s.mpi == "openmpi" else "other"
@@ -34,15 +32,14 @@ def lengths(s):
             verdicts = ["success", verdict, verdict]
             expected += [f"rank {rank}, {sent} to {taken}{form}: {verdicts[rank]}" for rank in range(3)]
     check(sorted(other.out.splitlines()) == sorted(expected), str(other))
-    check(all(line["offloaded_count"] == len(LENGTHS) for line in statistics(stats)), "not all were offloaded")
+    check(all(line["offloaded_count"] == len(LENGTHS) for line in s.statistics()), "not all were offloaded")
 
 
 def insignificant(s):
     """What means nothing at a rank may be anything there, so it is no reason to take another path."""
-    stats = f"{s.folder}/stats.json"
-    other = s.offloaded("insignificant", ranks=3, OFFPATH_STATS_FILE=stats)
+    other = s.offloaded("insignificant", ranks=3, OFFPATH_STATS_FILE=s.stats)
     same(s.native("insignificant", ranks=3), other)
-    lines = statistics(stats)
+    lines = s.statistics()
     check(all(line["offloaded_count"] == 22 and line["native_count"] == 0 for line in lines), str(lines))
 
 

@@ -7,7 +7,7 @@ import re
 import signal
 import time
 
-from setting import FORCED, all_stopped, check, end_group, statistics, wait_for, wait_until
+from setting import FORCED, all_stopped, check, wait_for, wait_until
 
 
 def lost(s, lose, *arguments, failed=None):
@@ -44,23 +44,20 @@ def parted(s):
     """Services that have lost each other do not agree on what had begun; the ranks must."""
     for part in ("9:1", "12:0"):
         for kind in ("alltoall", "in_place", "pairs"):
-            stats = f"{s.folder}/stats.json"
             other = s.offloaded("lost", "idle", kind, OFFPATH_FAKE_PART=part, OFFPATH_SERVICE_SILENCE_MS="700",
-                                OFFPATH_STATS_FILE=stats)
+                                OFFPATH_STATS_FILE=s.stats)
             check(other.status == 0 and "failed 0" in other.out and "after the loss: ok" in other.out, str(other))
             check(len(other.warnings()) == 1 and "heard nothing of" in other.err and "700 ms" in other.err, str(other))
-            check(all("700 ms" in line["loss"] for line in statistics(stats)), str(statistics(stats)))
-            os.unlink(stats)
+            lines = s.statistics()
+            check(all("700 ms" in line["loss"] for line in lines), str(lines))
 
 
 def starved(s):
     """A service that gets no processor is waited for; one line says so, and that of each rank."""
-    stats = f"{s.folder}/stats.json"
-    other = s.offloaded("exchange", ranks=2, OFFPATH_FAKE_STARVED_MS="1500", OFFPATH_STATS_FILE=stats)
+    other = s.offloaded("exchange", ranks=2, OFFPATH_FAKE_STARVED_MS="1500", OFFPATH_STATS_FILE=s.stats)
     check(other.status == 0 and not other.warnings(), str(other))
     check(other.starved.count("waits for a processor") == 1 and "1500 ms" in other.starved, str(other))
-    check(all(line["starved_ns"] == 1500000000 and "loss" not in line for line in statistics(stats)), str(other))
-    os.unlink(stats)
+    check(all(line["starved_ns"] == 1500000000 and "loss" not in line for line in s.statistics()), str(other))
 
 
 def lost_in_place(s):
@@ -92,8 +89,7 @@ def lost_persistent(s):
 def kill_service(s, mode, failed=None, program="lost", **more):
     ready, go = f"{s.folder}/ready-{mode}", f"{s.folder}/go-{mode}"
     changes = {**FORCED, "LOST_READY": ready, "LOST_GO": go, "LOST_SHOW": "1", **more}
-    process = s.launch([s.program(program), mode], 4, changes, s.library)
-    try:
+    with s.running([s.program(program), mode], 4, changes, s.library) as process:
         deadline = time.monotonic() + 60
         while not os.path.exists(ready):
             check(time.monotonic() < deadline and process.poll() is None, f"not ready: {s.texts(process.poll())}")
@@ -106,8 +102,6 @@ def kill_service(s, mode, failed=None, program="lost", **more):
         with open(go, "w"):
             pass
         result = s.collect(process)
-    finally:
-        end_group(process)
     os.unlink(ready)
     os.unlink(go)
     check(result.status == 0 and "after the loss: ok" in result.out, str(result))
@@ -122,10 +116,8 @@ def kill_service(s, mode, failed=None, program="lost", **more):
 def killed_again(s, kills, victims_of, appears=True, **changes):
     """Warnings and statistics of a program whose services are killed, each time those that were not there before.
     `appears`: another one comes."""
-    stats = f"{s.folder}/stats.json"
-    changes = {**FORCED, "OFFPATH_POLICY": "*:dpu,send:2K-inf:dpu", "OFFPATH_STATS_FILE": stats, **changes}
-    process = s.launch([s.program("lost_again"), s.folder, str(kills)], 4, changes, s.library)
-    try:
+    changes = {**FORCED, "OFFPATH_POLICY": "*:dpu,send:2K-inf:dpu", "OFFPATH_STATS_FILE": s.stats, **changes}
+    with s.running([s.program("lost_again"), s.folder, str(kills)], 4, changes, s.library) as process:
         gone = set()
         for kill in range(kills):
             wait_for(f"{s.folder}/ready-{kill}")
@@ -138,12 +130,8 @@ def killed_again(s, kills, victims_of, appears=True, **changes):
                 time.sleep(0.2)  # the ranks may hear of it before the one that is behind goes on
             open(f"{s.folder}/go-{kill}", "w").close()
         other = s.collect(process)
-    finally:
-        end_group(process)
     check(other.status == 0 and "failed 0" in other.out and "wrong" not in other.out, str(other))
-    lines = statistics(stats)
-    os.unlink(stats)
-    return other.warnings(), lines
+    return other.warnings(), s.statistics()
 
 
 def lost_again(s, **changes):
@@ -215,8 +203,7 @@ def stopped_then_killed(s, command, ranks, acts, **changes):
     within this test: who waits is answered, or it fails."""
     ready, go, posted, killed = acts
     changes = {**FORCED, "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000", **changes}
-    process = s.launch(command, ranks, changes, s.library)
-    try:
+    with s.running(command, ranks, changes, s.library) as process:
         wait_for(ready)
         (service,) = s.service_pids()
         os.kill(service, signal.SIGSTOP)
@@ -227,8 +214,6 @@ def stopped_then_killed(s, command, ranks, acts, **changes):
         wait_until(lambda: service not in s.service_pids(), f"{service} is gone")
         open(killed, "w").close()
         return s.collect(process)
-    finally:
-        end_group(process)
 
 
 def lost_blocked(s):
@@ -261,8 +246,7 @@ def killed_at_random(s, seeds):
         changes = {**FORCED, "OFFPATH_POLICY": "*:dpu,send:2K-inf:dpu", "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
         ranks = 2 + seed % 3
         words = ["--seed", str(seed), "--ready", ready, "--until", go, "--kinds", KINDS, "--return-errors"]
-        process = s.launch([s.program("faults", "bench"), *words], ranks, changes, s.library)
-        try:
+        with s.running([s.program("faults", "bench"), *words], ranks, changes, s.library) as process:
             wait_for(ready)
             time.sleep(random.Random(seed).uniform(0, 0.1))
             services = s.service_pids()
@@ -271,8 +255,6 @@ def killed_at_random(s, seeds):
             open(go, "w").close()
             other = s.collect(process)
             check(len(services) == 1, f"seed {seed}, {ranks} ranks: services {services}: {other}")
-        finally:
-            end_group(process)
         right = other.status == 0 and "errors: 0\n" in other.out and "verified: yes" in other.out
         check(right, f"seed {seed}, {ranks} ranks: {other}")
         check(len(other.warnings()) == 1, f"seed {seed}: not exactly one warning: {other}")

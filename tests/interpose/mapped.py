@@ -7,21 +7,18 @@ import subprocess
 import sys
 
 from onesided import NATIVE
-from setting import FORCED, Skipped, check, same, statistics
+from setting import FORCED, Skipped, check, same
 
 
 def moved(s, preloads, program="mapped", *arguments, ranks=3):
-    stats = f"{s.folder}/stats.json"
     library, s.library = s.library, ":".join(preloads)
     try:
-        other = s.offloaded(program, *arguments, ranks=ranks, OFFPATH_MAPPED="2", OFFPATH_STATS_FILE=stats, **NATIVE)
+        other = s.offloaded(program, *arguments, ranks=ranks, OFFPATH_MAPPED="2", OFFPATH_STATS_FILE=s.stats, **NATIVE)
     finally:
         s.library = library
     same(s.native(program, *arguments, ranks=ranks, **NATIVE), other)
     check(other.status == 0 and "WRONG" not in other.out and not other.warnings(), str(other))
-    lines = statistics(stats)
-    os.unlink(stats)
-    return lines
+    return s.statistics()
 
 
 def allocating(s):
@@ -41,13 +38,13 @@ def arrays(s):
     if not pythons:
         raise Skipped("Python has no NumPy")
     library = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}[s.mpi]
-    watch, stats = os.path.join(s.build, "lib/liboffpath_watch.so"), f"{s.folder}/stats.json"
+    watch = os.path.join(s.build, "lib/liboffpath_watch.so")
     command = [pythons[0], os.path.join(folder, "programs/arrays.py"), library]
     preload = f"{watch}:{s.library}"
-    other = s.run(command, 2, preload, **FORCED, OFFPATH_MAPPED="2", OFFPATH_STATS_FILE=stats)
+    other = s.run(command, 2, preload, **FORCED, OFFPATH_MAPPED="2", OFFPATH_STATS_FILE=s.stats)
     same(s.run(command, 2), other)
     check(other.status == 0 and "arrays: ok" in other.out and not other.warnings(), str(other))
-    lines = statistics(stats)
+    lines = s.statistics()
     check(all(line["moved_count"] > 2 and line["lent_count"] == 1 for line in lines), f"not moved: {lines}")
 
 
@@ -69,28 +66,25 @@ def mapped(s):
 
 
 def lent(s):
-    stats = f"{s.folder}/stats.json"
     native = s.native("lent", ranks=3, **NATIVE)
     check(native.status == 0 and "WRONG" not in native.out, str(native))
     # value, arguments, whether memory comes from us, lines said
     for value, arguments, ours, said in ((None, ["after"], True, 0), ("off", [], False, 0), ("of", [], True, 1)):
         changes = {} if value is None else {"OFFPATH_MAPPED": value}
-        other = s.offloaded("lent", *arguments, ranks=3, OFFPATH_STATS_FILE=stats, **NATIVE, **changes)
+        other = s.offloaded("lent", *arguments, ranks=3, OFFPATH_STATS_FILE=s.stats, **NATIVE, **changes)
         same(native, other)
         check(len(other.warnings()) == said, str(other))
         check(all("OFFPATH_MAPPED='of' is not off, allocated, on" in line for line in other.warnings()), str(other))
-        lines = statistics(stats)
-        os.unlink(stats)
+        lines = s.statistics()
         check(len(lines) == 3 and all(line["enabled"] and line["failed_count"] == 0 for line in lines), str(lines))
         for line in lines:
             check((line["lent_count"] > 4096) == ours, f"{value}: {line}")
             check(not ours or line["in_place_bytes"] > 4 * line["copied_bytes"], f"copied: {line}")
     # Those of windows: the origin's, and that of each window where none of its operations is better off natively.
     for value, count in (("dpu", 5), ("auto", 1)):
-        other = s.offloaded("lent", "windows", ranks=3, OFFPATH_MPI_WINDOWS=value, OFFPATH_STATS_FILE=stats, **NATIVE)
+        other = s.offloaded("lent", "windows", ranks=3, OFFPATH_MPI_WINDOWS=value, OFFPATH_STATS_FILE=s.stats, **NATIVE)
         same(s.native("lent", "windows", ranks=3, **NATIVE), other)
-        lines = statistics(stats)
-        os.unlink(stats)
+        lines = s.statistics()
         counts = {(line["lent_count"], line["windows"]["offloaded_count"]) for line in lines}
         check(counts == {(count, 4)}, str(lines))
     # No room, and one line that says so where it is asked for.

@@ -10,7 +10,7 @@ import time
 
 from losses import kill_service
 from pointtopoint import APART
-from setting import FORCED, Skipped, check, end_group, statistics, wait_for
+from setting import FORCED, Skipped, check, wait_for
 
 # Debian's Open MPI: osc/rdma gives wrong values, and fails where memory is attached.
 NATIVE = {"OMPI_MCA_osc": "sm,pt2pt"}
@@ -25,14 +25,11 @@ def windows(stats):
     return every
 
 
-def run(s, name, *arguments, ranks=4, keep=False, **changes):
-    stats = f"{s.folder}/stats.json"
-    other = s.offloaded(name, *arguments, ranks=ranks, OFFPATH_STATS_FILE=stats, **NATIVE, **changes)
+def run(s, name, *arguments, ranks=4, **changes):
+    other = s.offloaded(name, *arguments, ranks=ranks, OFFPATH_STATS_FILE=s.stats, **NATIVE, **changes)
     check(other.status == 0 and "WRONG" not in other.out and not other.warnings(), str(other))
-    found = windows(statistics(stats))
-    if not keep:
-        os.unlink(stats)
-    return other, found
+    other.stats = s.statistics()
+    return other, windows(other.stats)
 
 
 def rma(s):
@@ -88,11 +85,11 @@ def rma_types(s):
 def accepted(s):
     """Operators on types that the standard does not name, but the library does: served, with the same results."""
     native = s.native("accepted", ranks=2, **NATIVE)
-    other, _ = run(s, "accepted", ranks=2, keep=True)
+    other, _ = run(s, "accepted", ranks=2)
     check(native.status == 0 and native.out, str(native))
     wrong = set(native.out.splitlines()) ^ set(other.out.splitlines())
     check(not wrong, "native and offloaded differ:\n" + "\n".join(sorted(wrong)))
-    for line in statistics(f"{s.folder}/stats.json"):
+    for line in other.stats:
         # All but the one with an operator of the program.
         check(line["native_count"] == 1 and line["why"]["form_count"] == 1, f"not all were offloaded: {line}")
         check(line["failed_count"] == 0 and line["completed_count"] == line["offloaded_count"] > 0, str(line))
@@ -141,15 +138,13 @@ def rma_info(s):
     for word, policy, offloaded, mixed in (("dpu", "window:host", True, 0), ("host", "window:dpu", False, 0),
                                            ("auto", "window:host", True, 1), ("perhaps", "window:dpu", True, 0),
                                            ("", "window:host", False, 0)):
-        stats = f"{s.folder}/stats.json"
-        other = s.offloaded("rma_info", word, OFFPATH_POLICY=f"*:dpu,{policy}", OFFPATH_STATS_FILE=stats, **NATIVE)
+        other = s.offloaded("rma_info", word, OFFPATH_POLICY=f"*:dpu,{policy}", OFFPATH_STATS_FILE=s.stats, **NATIVE)
         check(other.status == 0 and "info: ok" in other.out, str(other))
-        for line in statistics(stats):
+        for line in s.statistics():
             found = line["windows"]
             check(found["offloaded_count"] == (1 if offloaded else 0), f"{word}, {policy}: {found}")
             check(found["native_count"] == (0 if offloaded else 1), f"{word}, {policy}: {found}")
             check(found["mixed_count"] == mixed, f"{word}, {policy}: {found}")
-        os.unlink(stats)
 
 
 def rma_lost(s):
@@ -185,8 +180,7 @@ def killed_under_windows(s, seeds, apart, **changes):
         if apart:
             command = ["unshare", "--uts", "sh", "-c", APART, s.folder, *command]
         marks = {"LOST_READY": ready, "LOST_GO": go}
-        process = s.launch(command, ranks, {**FORCED, **NATIVE, **marks, **changes}, s.library)
-        try:
+        with s.running(command, ranks, {**FORCED, **NATIVE, **marks, **changes}, s.library) as process:
             wait_for(ready)
             services = [pid for folder in folders for pid in s.service_pids(folder + "\0")]
             check(len(services) == len(folders), f"seed {seed}: services {services}")
@@ -198,8 +192,6 @@ def killed_under_windows(s, seeds, apart, **changes):
             os.kill(killed, signal.SIGKILL)
             open(go, "w").close()
             other = s.collect(process)
-        finally:
-            end_group(process)
             for pid in [pid for folder in folders for pid in s.service_pids(folder + "\0")]:
                 os.kill(pid, signal.SIGKILL)
         check(other.status == 0 and "after the loss: ok" in other.out, f"seed {seed}, {ranks} ranks: {other}")

@@ -5,18 +5,16 @@ import os
 import signal
 import subprocess
 
-from setting import FORCED, Skipped, all_stopped, check, end_group, same, statistics, wait_for, wait_until
+from setting import FORCED, Skipped, all_stopped, check, same, wait_for, wait_until
 
 POLICY = "*:host,send:2K-inf:dpu"
 
 
 def run(s, *arguments, ranks=2, policy=POLICY, program="messages", **changes):
     """Under the preload; with the numbers of each rank's messages."""
-    stats = f"{s.folder}/stats.json"
-    other = s.offloaded(program, *arguments, ranks=ranks, OFFPATH_POLICY=policy, OFFPATH_STATS_FILE=stats, **changes)
+    other = s.offloaded(program, *arguments, ranks=ranks, OFFPATH_POLICY=policy, OFFPATH_STATS_FILE=s.stats, **changes)
     check(other.status == 0 and "WRONG" not in other.out and not other.warnings(), str(other))
-    found = [line["messages"] for line in statistics(stats)]
-    os.unlink(stats)
+    found = [line["messages"] for line in s.statistics()]
     return other, found
 
 
@@ -125,15 +123,14 @@ exec "$@"
 def stopped_and_ended(s, ranks, program, *arguments, ended=None):
     """The service is stopped, so that all messages posted then are under way when it is ended. `ended`: each rank has
     one of its own, and loses it if it is among these."""
-    changes = {**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": f"{s.folder}/stats.json",
+    changes = {**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": s.stats,
                "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
     if program == "lost_messages":
         changes["UCX_LOG_LEVEL"] = "error"  # about what it leaves unreceived, natively too
     command = [s.program(program), *arguments, s.folder]
     if ended is not None:
         command = ["unshare", "--uts", "sh", "-c", APART, s.folder, *command]
-    process = s.launch(command, ranks, changes, s.library)
-    try:
+    with s.running(command, ranks, changes, s.library) as process:
         wait_for(f"{s.folder}/there")  # with room for all of them, from MPI_Init on
         folders = [s.folder] if ended is None else [f"{s.folder}/{rank}" for rank in range(ranks)]
         services = [pid for folder in folders for pid in s.service_pids(folder + "\0")]
@@ -146,14 +143,11 @@ def stopped_and_ended(s, ranks, program, *arguments, ended=None):
         for index, service in enumerate(services):
             os.kill(service, signal.SIGKILL if ended is None or index in ended else signal.SIGCONT)
         other = s.collect(process, 30)
-    finally:
-        end_group(process)
     check(other.status == 0 and ": ok" in other.out and "WRONG" not in other.out, str(other))
     check("unexpected tag" not in other.err, f"words were left over: {other}")
     check(ended is not None or len(other.warnings()) == 1 and "service" in other.err, f"not one warning: {other}")
-    found = [line["messages"] for line in statistics(f"{s.folder}/stats.json")]
+    found = [line["messages"] for line in s.statistics()]
     check(len(found) == ranks and any(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
-    os.unlink(f"{s.folder}/stats.json")
     for mark in ("there", "stopped", "posted"):
         os.unlink(f"{s.folder}/{mark}")
     return other, found
@@ -222,15 +216,14 @@ def messages_random_long(s):
 def messages_solver(s):
     """A real code: its known solution is met, and its messages were offloaded."""
     program = os.path.join(s.build, "apps", s.mpi, "halo3d")
-    stats = f"{s.folder}/stats.json"
     other = s.run(
         [program, "--points", "48", "--sweeps", "40"],
         4,
         s.library,
-        **{**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": stats},
+        **{**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": s.stats},
     )
     check(other.status == 0 and "verified: yes" in other.out and not other.warnings(), str(other))
-    found = [line["messages"] for line in statistics(stats)]
+    found = [line["messages"] for line in s.statistics()]
     check(all_arrived(found) > 0 and all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
 
 

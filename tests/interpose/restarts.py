@@ -12,7 +12,7 @@ import sys
 import time
 
 import losses
-from setting import FORCED, check, end_group, statistics, wait_for, wait_until
+from setting import FORCED, check, wait_for, wait_until
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 from offpath.base.errors import UserError  # noqa: E402
@@ -31,20 +31,16 @@ def restart(s):
 
 def restarted_while(s, act, parts, **changes):
     """Warnings and statistics of a program of that many parts, during each of which `act` does something."""
-    stats = f"{s.folder}/stats.json"
-    changes = {**FORCED, "OFFPATH_STATS_FILE": stats, **changes}
-    process = s.launch([s.program("lost_again"), s.folder, str(parts)], 4, changes, s.library)
-    try:
+    changes = {**FORCED, "OFFPATH_STATS_FILE": s.stats, **changes}
+    with s.running([s.program("lost_again"), s.folder, str(parts)], 4, changes, s.library) as process:
         for part in range(parts):
             wait_for(f"{s.folder}/ready-{part}")
             act(part)
             open(f"{s.folder}/go-{part}", "w").close()
         other = s.collect(process)
-    finally:
-        end_group(process)
     check(other.status == 0 and "failed 0" in other.out and "wrong" not in other.out, str(other))
-    lines = statistics(stats)
-    for path in (stats, *glob.glob(f"{s.folder}/ready-*"), *glob.glob(f"{s.folder}/go-*")):
+    lines = s.statistics()
+    for path in (*glob.glob(f"{s.folder}/ready-*"), *glob.glob(f"{s.folder}/go-*")):
         os.unlink(path)
     return other, lines
 
@@ -124,20 +120,16 @@ def restarted_refused(s):
 
 def restarted_in_steps(s, story, ranks, act, moments=2, **changes):
     """Of restart_steps: what `act` does at each of its moments is not noticed, and nobody waits for long."""
-    stats = f"{s.folder}/stats.json"
-    changes = {**FORCED, "OFFPATH_STATS_FILE": stats, **changes}
-    process = s.launch([s.program("restart_steps"), s.folder, story], ranks, changes, s.library)
-    try:
+    changes = {**FORCED, "OFFPATH_STATS_FILE": s.stats, **changes}
+    with s.running([s.program("restart_steps"), s.folder, story], ranks, changes, s.library) as process:
         for moment in range(moments):
             wait_for(f"{s.folder}/ready-{moment}")
             act(moment)
             open(f"{s.folder}/go-{moment}", "w").close()
         other = s.collect(process)
-    finally:
-        end_group(process)
     right = other.status == 0 and "wrong" not in other.out and not other.err
     check(right and float(re.search(r"longest (.*)", other.out)[1]) < SOON_S, str(other))
-    lines = statistics(stats)
+    lines = s.statistics()
     for line in lines:
         collective = line["collectives"]["iallreduce"]
         check("loss" not in line and collective["native_count"] == 0, str(line))
@@ -262,8 +254,7 @@ def restarted_random(s):
         changes = {**FORCED, **MESSAGES, "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
         words = ["--seed", str(seed), "--ready", ready, "--until", go, "--kinds", losses.KINDS, "--return-errors"]
         words += ["--persistent"] if s.mpi == "openmpi" else []  # they are made all the time
-        process = s.launch([s.program("faults", "bench"), *words], 2 + seed % 3, changes, s.library)
-        try:
+        with s.running([s.program("faults", "bench"), *words], 2 + seed % 3, changes, s.library) as process:
             wait_for(ready)
             time.sleep(random.Random(seed).uniform(0, 0.1))
             (before,) = s.service_pids()
@@ -271,8 +262,6 @@ def restarted_random(s):
             time.sleep(0.1)
             open(go, "w").close()
             other = s.collect(process)
-        finally:
-            end_group(process)
         right = other.status == 0 and "errors: 0\n" in other.out and "verified: yes" in other.out
         check(right and not other.err, f"seed {seed}: {other}")
         wait_until(lambda: not s.service_pids(), "the services end")

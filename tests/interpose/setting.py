@@ -87,6 +87,7 @@ class Setting:
         self.build, self.mpi, self.kind = options.build, options.mpi, options.kind
         self.folder = tempfile.mkdtemp(prefix="offpath-interpose-")
         os.chmod(self.folder, 0o700)
+        self.stats = f"{self.folder}/stats.json"
         self.segments = set(glob.glob(SEGMENTS))  # of others
         place = "tests/interpose/fake" if options.kind == "fake" else "lib"
         self.library = os.path.join(self.build, place, "liboffpath_mpi.so")
@@ -142,12 +143,18 @@ class Setting:
         with open(f"{self.folder}/out") as out, open(f"{self.folder}/err") as err:
             return Run(status, out.read(), err.read())
 
-    def run(self, command, ranks=4, preload=None, **changes):
+    @contextlib.contextmanager
+    def running(self, command, ranks, changes, preload=None):
+        """Nothing of it is left afterwards."""
         process = self.launch(command, ranks, changes, preload)
         try:
-            return self.collect(process)
+            yield process
         finally:
             end_group(process)
+
+    def run(self, command, ranks=4, preload=None, **changes):
+        with self.running(command, ranks, changes, preload) as process:
+            return self.collect(process)
 
     def native(self, name, *arguments, ranks=4, **changes):
         """What it does without us; the same run is not repeated for another case."""
@@ -158,6 +165,13 @@ class Setting:
 
     def offloaded(self, name, *arguments, ranks=4, **changes):
         return self.run([self.program(name), *arguments], ranks, self.library, **{**FORCED, **changes})
+
+    def statistics(self):
+        """What the ranks of the last run have left there; another one begins with none."""
+        with open(self.stats) as file:
+            lines = [json.loads(line) for line in file]
+        os.unlink(self.stats)
+        return lines
 
     def service_pids(self, folder=None):
         """The services of this test."""
@@ -212,19 +226,14 @@ def same(native, other):
           f"the preloaded run differs\n=== native: {native}\n=== preloaded: {other}")
 
 
-def statistics(path):
-    with open(path) as file:
-        return [json.loads(line) for line in file]
-
-
 def compare(setting, name, *arguments, ranks=4, all_native=False, **changes):
     native = setting.native(name, *arguments, ranks=ranks)
     check(native.status == 0, f"the native run failed: {native}")
-    stats = f"{setting.folder}/stats.json"
-    other = setting.offloaded(name, *arguments, ranks=ranks, OFFPATH_STATS_FILE=stats, **changes)
+    other = setting.offloaded(name, *arguments, ranks=ranks, OFFPATH_STATS_FILE=setting.stats, **changes)
     same(native, other)
     check(not other.warnings(), f"unexpected messages: {other}")
-    for line in statistics(stats):
+    other.stats = setting.statistics()
+    for line in other.stats:
         check(all_native or (line["enabled"] and line["offloaded_count"] > 0 and line["failed_count"] == 0),
               f"nothing was offloaded: {line}")
         check(line["completed_count"] == line["offloaded_count"], f"not all completed: {line}")

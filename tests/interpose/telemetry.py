@@ -5,7 +5,7 @@ import glob
 import os
 from pathlib import Path
 
-from setting import FORCED, check, same, statistics
+from setting import FORCED, check, same
 from tracing import parts
 
 RANKS = 4
@@ -53,15 +53,13 @@ def telemetry_statistics(s):
     """One rank has all lines: the first that finds the file there."""
     native = s.native("exchange")
     check(native.status == 0, str(native))
-    stats = f"{s.folder}/stats.json"
     for blind, there in (("1|2|3", False), ("0|1", True)):
         if there:
-            open(stats, "w").close()
-        same(native, run(s, "OFFPATH_STATS_FILE", stats, blind))
-        check([line["rank"] for line in statistics(stats)] == list(range(RANKS)), f"{blind} blind")
-        os.unlink(stats)
-    same(native, run(s, "OFFPATH_STATS_FILE", stats, "*"))
-    check(not os.path.exists(stats), "written by whom?")
+            open(s.stats, "w").close()
+        same(native, run(s, "OFFPATH_STATS_FILE", s.stats, blind))
+        check([line["rank"] for line in s.statistics()] == list(range(RANKS)), f"{blind} blind")
+    same(native, run(s, "OFFPATH_STATS_FILE", s.stats, "*"))
+    check(not os.path.exists(s.stats), "written by whom?")
 
 
 CASES = {f.__name__: f for f in (telemetry_apart, telemetry_some, telemetry_statistics)}

@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "interpose"))
 
-from setting import SECONDS, Setting, Skipped, check, end_group, run_cases, same, statistics
+from setting import SECONDS, Setting, Skipped, check, run_cases, same
 
 # Open MPI 4.1.4 calls a memory hook that is gone: natively every program would crash in shmem_finalize.
 CURES = ["--mca", "memory", "^patcher"]
@@ -51,11 +51,9 @@ class ShmemSetting(Setting):
 
 def offloaded(s, name, *arguments, ranks=2, **changes):
     """Right results, and the service did it."""
-    stats = f"{s.folder}/stats.json"
-    run = s.offloaded(name, *arguments, ranks=ranks, OFFPATH_STATS_FILE=stats, **changes)
+    run = s.offloaded(name, *arguments, ranks=ranks, OFFPATH_STATS_FILE=s.stats, **changes)
     check(run.status == 0 and "WRONG" not in run.out and not run.warnings(), str(run))
-    lines = statistics(stats)
-    os.remove(stats)
+    lines = s.statistics()
     check(len(lines) == ranks, f"{len(lines)} of {ranks} PEs reported")
     for line in lines:
         check(line["enabled"] and line["native_count"] == 0, f"not offloaded: {line}")
@@ -112,11 +110,10 @@ def collectives(s):
 
 def collectives_by_policy(s):
     """Some of each kind are offloaded, the others native, alike at all PEs. Windows may be native altogether."""
-    stats = f"{s.folder}/stats.json"
     changes = {"OFFPATH_POLICY": "*:1K-inf:dpu,ibcast:host,window:host", "OFFPATH_MPI_BLOCKING": "allgatherv"}
-    run = s.offloaded("collectives", "5", "40", ranks=4, OFFPATH_STATS_FILE=stats, **changes)
+    run = s.offloaded("collectives", "5", "40", ranks=4, OFFPATH_STATS_FILE=s.stats, **changes)
     same(s.native("collectives", "5", "40", ranks=4), run)
-    lines = [line["collectives"] for line in statistics(stats)]
+    lines = [line["collectives"] for line in s.statistics()]
     sums = {name: [sum(line.get(name, {}).get(f"{way}_count", 0) for line in lines) for way in ("offloaded", "native")]
             for name in ("put", "broadcast", "collect", "fcollect", "alltoall", "reduce")}
     check(sums["put"] == [0, 0] and sums["broadcast"][0] == 0 and sums["broadcast"][1] > 0, f"{sums}")
@@ -125,10 +122,9 @@ def collectives_by_policy(s):
 
 def threads_wait_natively(s):
     """Where threads may be in collectives of one set at a time, the services could not tell them apart."""
-    stats = f"{s.folder}/stats.json"
-    run = s.offloaded("ends", "many_threads", ranks=2, OFFPATH_MPI_BLOCKING="all", OFFPATH_STATS_FILE=stats)
+    run = s.offloaded("ends", "many_threads", ranks=2, OFFPATH_MPI_BLOCKING="all", OFFPATH_STATS_FILE=s.stats)
     check(run.status == 0 and "reduce: ok" in run.out, str(run))
-    check(all("reduce" not in line["collectives"] for line in statistics(stats)), str(run))
+    check(all("reduce" not in line["collectives"] for line in s.statistics()), str(run))
 
 
 def hybrid(s):
@@ -175,8 +171,7 @@ def killed(s):
 def service_killed(s, way="service_killed"):
     ready = f"{s.folder}/ready"
     changes = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_SERVICE_SHARE": "1", "ENDS_READY": ready}
-    process = s.launch([s.program("ends"), way], 2, changes, s.library)
-    try:
+    with s.running([s.program("ends"), way], 2, changes, s.library) as process:
         limit = time.monotonic() + SECONDS  # for a hang, never reached otherwise
         while not os.path.exists(ready):
             check(process.poll() is None and time.monotonic() < limit, f"it did not start: {s.texts(-1)}")
@@ -184,8 +179,6 @@ def service_killed(s, way="service_killed"):
         for pid in s.service_pids():
             os.kill(pid, signal.SIGKILL)
         run = s.collect(process)
-    finally:
-        end_group(process)
     check(run.status != 0 and "offpath error:" in run.err and "failed" in run.err, str(run))
     return run
 
@@ -201,20 +194,18 @@ def waiting_killed(s):
 
 
 def stays_native(s, ranks=2, word=None, **changes):
-    stats = f"{s.folder}/stats.json"
     native = s.native("order", ranks=ranks)
-    run = s.offloaded("order", ranks=ranks, OFFPATH_STATS_FILE=stats, **changes)
+    run = s.offloaded("order", ranks=ranks, OFFPATH_STATS_FILE=s.stats, **changes)
     same(native, run)
     check(len(run.warnings()) == (0 if word is None else 1), str(run))
     check(word is None or word in run.err, str(run))
-    check(all(not line["enabled"] and line["reason"] for line in statistics(stats)), "it was enabled")
+    check(all(not line["enabled"] and line["reason"] for line in s.statistics()), "it was enabled")
 
 
 def stats_file(s):
-    stats = f"{s.folder}/stats.json"
-    run = s.offloaded("random", "1", "30", ranks=2, OFFPATH_STATS_FILE=stats)
+    run = s.offloaded("random", "1", "30", ranks=2, OFFPATH_STATS_FILE=s.stats)
     check(run.status == 0, str(run))
-    lines = sorted(statistics(stats), key=lambda line: line["rank"])
+    lines = sorted(s.statistics(), key=lambda line: line["rank"])
     check([line["rank"] for line in lines] == [0, 1], f"{lines}")
     for line in lines:
         check(line["size"] == 2 and line["mpi"] == "openshmem" and line["reason"] == "", f"{line}")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Operators on types beyond the standard's table, as far as the library at hand does them: one line a call, which says
  * the result on rank 1 of 2, to which rank 0 does what it does to rank 0. */
-#include "check.h"
+#include "world.h"
 
 enum { ROOM = 64, FIRST = 0x83, SECOND = 0x05 }; /* of different signs, both odd */
 enum {
@@ -15,7 +15,6 @@ enum {
   ALL = SUM | PROD | MIN | MAX | BITS | LOGIC
 };
 
-static int rank;
 static unsigned char* memory;
 static MPI_Win win;
 
@@ -135,8 +134,7 @@ static void larger(void* in, void* inout, int* count, MPI_Datatype* of) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  enter(&argc, &argv);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Win_allocate(ROOM, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A forgotten MPI_IN_PLACE: one rank gives the memory of its own part of the result as what it sends, all others do it
  * right. MPI forbids that, and Open MPI does what was meant. */
-#include "check.h"
+#include "world.h"
 
 enum { COUNT = 5000, MEMBERS = 16 };
 
-static int rank, size, liar;
+static int liar;
 static int send[COUNT * MEMBERS], recv[COUNT * MEMBERS], counts[MEMBERS], displs[MEMBERS];
 
 /* Own data, at the beginning of `send` or where this rank's part of `recv` is. */
@@ -62,9 +62,7 @@ static void check_all(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   for (int i = 0; i < MEMBERS; ++i) counts[i] = COUNT, displs[i] = i * COUNT;
   for (liar = 0; liar < size; liar += size - 1) check_all();
   return finish();

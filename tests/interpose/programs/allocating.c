@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * OpenMP's threads allocate, resize and free memory, and write beside buffers that are moved, while operations run on those. */
 #define _GNU_SOURCE
-#include "check.h"
+#include "world.h"
 
 #include <malloc.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
 enum { COUNT = 32 * 1024, STEPS = 60, THREADS = 3 };
-
-static int rank, size;
 
 /* One that is full of its number, now and then another. */
 static int churn(unsigned seed, atomic_int* over) {
@@ -36,24 +34,12 @@ static int churn(unsigned seed, atomic_int* over) {
   return ok;
 }
 
-static int exchange(int* send, int* recv, int round) {
-  int ok = 1;
-  for (int p = 0; p < size; ++p)
-    for (int i = 0; i < COUNT; ++i) send[p * COUNT + i] = value_of(rank, p, i, round);
-  MPI_Request request;
-  MPI_Ialltoall(send, COUNT, MPI_INT, recv, COUNT, MPI_INT, MPI_COMM_WORLD, &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  for (int p = 0; p < size; ++p)
-    for (int i = 0; i < COUNT; ++i) ok &= recv[p * COUNT + i] == value_of(p, rank, i, round);
-  return ok;
-}
+static int exchange(int* send, int* recv, int round) { return all_to_all(send, recv, COUNT, round); }
 
 int main(int argc, char** argv) {
-  int level, ok = 1;
+  int ok = 1;
   atomic_int over = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter_with(&argc, &argv, MPI_THREAD_FUNNELED);
 #pragma omp parallel num_threads(THREADS) reduction(& : ok)
   {
     int mine = 1, number = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Many communicators at a time, of which only the last is used, and many one after the other. Argument: how many. */
-#include "check.h"
+#include "world.h"
 
 enum { COUNT = 1000, MEMBERS = 16, MOST = 1024 };
 
@@ -8,11 +8,9 @@ static int send[COUNT * MEMBERS], recv[COUNT * MEMBERS];
 static MPI_Comm comms[MOST];
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  enter(&argc, &argv);
   const int many = argc > 1 ? atoi(argv[1]) : MOST;
-  int rank, size, ok = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int ok = 1;
   for (int i = 0; i < many; ++i) ok = MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]) == MPI_SUCCESS && ok;
   report("made", ok);
   for (int i = 0; i < COUNT * size; ++i) send[i] = value_of(rank, i / COUNT, i % COUNT, 0);

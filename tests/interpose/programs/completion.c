@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The Wait and Test families on arrays that mix collectives, point-to-point and null requests; Request_free,
  * Request_get_status; errno. */
-#include "check.h"
+#include "world.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 enum { OPS = 6, COUNT = 3000, SLOTS = 3 * OPS };
 
-static int rank, size;
 static MPI_Comm comm;
 static int *sent[OPS], *got[OPS], inbox[OPS], outbox[OPS];
 static MPI_Request requests[SLOTS];
@@ -53,10 +51,8 @@ static int all_right(int round) {
 static int expected_completions(void) { return OPS + 2 * (OPS / 2); }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  enter(&argc, &argv);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
   for (int k = 0; k < OPS; ++k) {
     sent[k] = malloc(sizeof(int) * (size_t)(COUNT * size));
     got[k] = malloc(sizeof(int) * (size_t)(COUNT * size));

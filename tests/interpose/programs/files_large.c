@@ -2,7 +2,7 @@
  * Files by calls with large counts, which a program finds at run time. All must be there. "beyond": more elements than an int counts. */
 #define _GNU_SOURCE
 #include "mpi/native/prototypes.h"
-#include "check.h"
+#include "world.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -11,7 +11,6 @@
 
 enum { BYTES = 50000, PERIOD = 32 << 20 };
 
-static int rank, ranks;
 static unsigned char out[BYTES], in[BYTES];
 static MPI_File file;
 static MPI_Request request;
@@ -28,11 +27,11 @@ static void* find(const char* name) {
   return function;
 }
 
-/* Each has every ranks-th block. */
+/* Each rank has every size-th block. */
 static void look_at(MPI_Offset first) {
   MPI_Datatype block, filetype;
   MPI_Type_contiguous(BYTES, MPI_BYTE, &block);
-  MPI_Type_create_resized(block, 0, (MPI_Aint)ranks * BYTES, &filetype);
+  MPI_Type_create_resized(block, 0, (MPI_Aint)size * BYTES, &filetype);
   MPI_Type_commit(&filetype);
   MPI_File_set_view(file, first + (MPI_Offset)rank * BYTES, MPI_BYTE, filetype, "native", MPI_INFO_NULL);
   MPI_Type_free(&block);
@@ -116,7 +115,7 @@ static int is_there(MPI_Offset first) {
   int there = 0;
   MPI_File_sync(file);
   MPI_Barrier(MPI_COMM_WORLD);
-  for (int i = 0; i < ranks; ++i) {
+  for (int i = 0; i < size; ++i) {
     MPI_File_read_at(file, first + (MPI_Offset)i * BYTES, in, BYTES, MPI_BYTE, MPI_STATUS_IGNORE);
     there += memcmp(in, out, BYTES) == 0;
   }
@@ -129,7 +128,7 @@ static void shared(void) {
   FIND(iwrite_shared_c);
   FIND(write_ordered_c);
   FIND(write_ordered_begin_c);
-  const MPI_Offset all = (MPI_Offset)ranks * BYTES;
+  const MPI_Offset all = (MPI_Offset)size * BYTES;
   MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
   write_shared_c(file, out, BYTES, MPI_BYTE, &status);
   report("shared", is_there(0));
@@ -182,9 +181,7 @@ static void beyond(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  enter(&argc, &argv);
   MPI_File_open(MPI_COMM_WORLD, "large.dat", MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
                 &file);
   if (argc > 1) {

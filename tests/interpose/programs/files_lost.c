@@ -2,13 +2,9 @@
  *
  * Long writes of all ranks to one file, round after round, and reads of what the neighbour has written; somebody kills services
  * meanwhile. "full": the file system has room for a part: says which error class each write ends with. */
-#include "check.h"
-
-#include <unistd.h>
+#include "world.h"
 
 enum { BYTES = 24 << 20, ROUNDS = 6 };
-
-static int rank, ranks;
 
 static void fill(unsigned char* data, int of, int round) {
   for (size_t i = 0; i < BYTES; ++i) data[i] = (unsigned char)(i * 13 + i / 4096 + (size_t)of * 5 + (size_t)round);
@@ -25,14 +21,13 @@ static int write_and_read(const char* name) {
     fill(out, rank, round);
     MPI_File_iwrite_at(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE, &request);
     if (round == 1 && rank == 0) { /* whoever kills may begin */
-      FILE* ready = fopen("ready", "w");
-      fclose(ready);
+      make_file("ready");
     }
     MPI_Wait(&request, &status);
     MPI_Get_count(&status, MPI_BYTE, &count);
     good = good && count == BYTES;
     MPI_Barrier(MPI_COMM_WORLD);
-    const int next = (rank + 1) % ranks;
+    const int next = (rank + 1) % size;
     memset(in, 0, BYTES);
     MPI_File_iread_at(file, (MPI_Offset)next * BYTES, in, BYTES, MPI_BYTE, &request);
     fill(wanted, next, round);
@@ -57,7 +52,7 @@ static int fill_it_up(const char* name) {
   int class = MPI_SUCCESS, failures = 0, others = 0;
   MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
   for (int round = 0; round < ROUNDS; ++round) {
-    int code = MPI_File_iwrite_at(file, (MPI_Offset)(round * ranks + rank) * BYTES, out, BYTES, MPI_BYTE, &request);
+    int code = MPI_File_iwrite_at(file, (MPI_Offset)(round * size + rank) * BYTES, out, BYTES, MPI_BYTE, &request);
     if (code == MPI_SUCCESS) code = MPI_Wait(&request, &status);
     if (code == MPI_SUCCESS) continue;
     MPI_Error_class(code, &class);
@@ -70,9 +65,7 @@ static int fill_it_up(const char* name) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  enter(&argc, &argv);
   const int full = argc > 2 && strcmp(argv[2], "full") == 0;
   report(full ? "full" : "lost", full ? fill_it_up(argv[1]) : write_and_read(argv[1]));
   return finish();

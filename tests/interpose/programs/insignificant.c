@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Arguments that MPI says mean nothing at a rank are anything there: none, or not what they are elsewhere. */
-#include "check.h"
+#include "world.h"
 
 enum { COUNT = 5000, MEMBERS = 16 };
 
-static int rank, size, root;
+static int root;
 static int send[COUNT * MEMBERS], recv[COUNT * MEMBERS], counts[MEMBERS], displs[MEMBERS];
 static const MPI_Comm comm = MPI_COMM_WORLD;
 static MPI_Request request;
@@ -112,9 +112,7 @@ static void from_addresses(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
+  enter(&argc, &argv);
   for (int i = 0; i < MEMBERS; ++i) counts[i] = COUNT, displs[i] = i * COUNT;
   for (root = 0; root < size; root += size - 1) {
     rooted();

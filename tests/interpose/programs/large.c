@@ -3,13 +3,13 @@
  * work. With an argument all must be there. */
 #define _GNU_SOURCE
 #include "mpi/native/prototypes.h"
-#include "check.h"
+#include "world.h"
 
 #include <dlfcn.h>
 
 enum { COUNT = 3000, MEMBERS = 16 };
 
-static int rank, size, all_there;
+static int all_there;
 static int a[COUNT * MEMBERS], b[COUNT * MEMBERS];
 static MPI_Count counts[MEMBERS];
 static MPI_Aint displs[MEMBERS], places[MEMBERS];
@@ -231,9 +231,7 @@ static void check_remote(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   all_there = argc > 1;
   for (int i = 0; i < MEMBERS; ++i) {
     counts[i] = COUNT, displs[i] = (MPI_Aint)i * COUNT, places[i] = displs[i] * (MPI_Aint)sizeof(int);

@@ -2,29 +2,17 @@
  * Memory that the program asks MPI for: nothing shows where it comes from. With the argument "after" also what MPI does
  * not allow: memory that is freed after MPI_Finalize. With "windows" only windows. */
 #define _GNU_SOURCE
-#include "check.h"
+#include "world.h"
 
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { COUNT = 48 * 1024, MANY = 5000 };
 
-static int rank, size, rounds;
+static int rounds;
 
-static int exchange(int* send, int* recv, int count) {
-  int ok = 1;
-  ++rounds;
-  for (int p = 0; p < size; ++p)
-    for (int i = 0; i < count; ++i) send[p * count + i] = value_of(rank, p, i, rounds);
-  MPI_Request request;
-  MPI_Ialltoall(send, count, MPI_INT, recv, count, MPI_INT, MPI_COMM_WORLD, &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  for (int p = 0; p < size; ++p)
-    for (int i = 0; i < count; ++i) ok &= recv[p * count + i] == value_of(p, rank, i, rounds);
-  return ok;
-}
+static int exchange(int* send, int* recv, int count) { return all_to_all(send, recv, count, ++rounds); }
 
 static void* allocate(MPI_Aint bytes, const char* key, const char* value) {
   void* memory = NULL;
@@ -155,10 +143,7 @@ static void* free_it(void* memory) {
 }
 
 int main(int argc, char** argv) {
-  int level;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter_with(&argc, &argv, MPI_THREAD_SERIALIZED);
   if (argc > 1 && strcmp(argv[1], "windows") == 0) {
     report("windows", windows());
     return finish();

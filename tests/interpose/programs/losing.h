@@ -4,29 +4,11 @@
 #ifndef OFFPATH_TESTS_LOSING_H
 #define OFFPATH_TESTS_LOSING_H
 
-#include "check.h"
-
-#include <unistd.h>
+#include "world.h"
 
 enum { BYTES = 20000 };
 
-static int rank, size, right_of, left_of, wrong;
-static const char* folder;
-
-static const char* path_of(const char* name) {
-  static char path[4096];
-  snprintf(path, sizeof(path), "%s/%s", folder, name);
-  return path;
-}
-
-static void leave_mark(const char* name) {
-  FILE* file = fopen(path_of(name), "w");
-  if (file != NULL) fclose(file);
-}
-
-static void stay_out_until(const char* name) {
-  while (access(path_of(name), F_OK) != 0) usleep(1000);
-}
+static int wrong;
 
 static void expect(int right, const char* what) {
   if (right) return;
@@ -62,13 +44,8 @@ static void posted(void) {
 }
 
 static void begin(int* argc, char*** argv, int threads) {
-  int granted = threads;
-  MPI_Init_thread(argc, argv, threads, &granted);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter_with(argc, argv, threads);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  right_of = (rank + 1) % size;
-  left_of = (rank + size - 1) % size;
   folder = (*argv)[*argc - 1];
 }
 

@@ -3,11 +3,10 @@
  * no number, is reduced, or is sent on a communicator that wants nothing lost, arrives as it was. Two ranks or more. */
 #include <math.h>
 
-#include "check.h"
+#include "world.h"
 
 enum { kCount = 20000 };
 
-static int rank, size;
 static double bound;
 
 static double wave(int from, int i) { return from + sin(0.01 * i) * cos(0.003 * i); }
@@ -38,9 +37,7 @@ static double alltoall(MPI_Comm comm, MPI_Datatype type, int count, double* send
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   bound = argc > 1 ? atof(argv[1]) : 0;
   const size_t bytes = sizeof(double) * kCount * (size_t)size;
   double *send = malloc(bytes), *recv = malloc(bytes);

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a program sees when a service is lost: arguments "idle" or "busy", and what it is doing (see kinds). With errors
  * returned, every operation ends, as right data or as an error of a class of Offpath's own with a text that names it,
- * and the program goes on.
- *
- * The driver kills the service when it sees the file named by LOST_READY, and then makes the file named by LOST_GO;
- * with a client that loses its service by itself neither is set. */
-#include "check.h"
+ * and the program goes on. */
 #include "persistent_names.h"
+#include "world.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 enum { OPS = 8 };
 
 static const char* const kinds[] = {"alltoall", "in_place", "allreduce", "bcast", "neighbor", "persistent", "pairs"};
 enum { ALLTOALL, IN_PLACE, ALLREDUCE, BCAST, NEIGHBOR, PERSISTENT, PAIRS };
 
-static int kind, rank, size, count, *send[OPS], *recv[OPS];
+static int kind, count, *send[OPS], *recv[OPS];
 static MPI_Comm comm;
 static MPI_Request requests[OPS];
 
@@ -68,19 +64,9 @@ static int expected(int k, int i, int id) {
   }
 }
 
-static void let_the_driver_kill(void) {
-  const char *ready = getenv("LOST_READY"), *go = getenv("LOST_GO");
-  if (ready == NULL || go == NULL) return;
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) fclose(fopen(ready, "w"));
-  while (access(go, F_OK) != 0) usleep(1000);
-}
-
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
   int ok = 1, failed = 0, right_count = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   const int busy = argc > 1 && strcmp(argv[1], "busy") == 0;
   while (argc > 2 && strcmp(argv[2], kinds[kind]) != 0) ++kind;
   count = busy ? 1 << 20 : 1000;
@@ -125,17 +111,9 @@ int main(int argc, char** argv) {
             break;
           }
       } else {
-        char text[MPI_MAX_ERROR_STRING];
-        int length;
-        MPI_Error_string(code, text, &length);
         ++failed;
-        if (strncmp(text, "Offpath: ", 9) != 0 || class_of(code) <= MPI_ERR_LASTCODE) {
-          fprintf(stderr, "rank %d: not Offpath's own: %s\n", rank, error_words(code));
-          ok = 0;
-        } else if (getenv("LOST_SHOW") != NULL) {
-          fprintf(stderr, "rank %d: %s\n", rank, text);
-        }
-        ok &= busy || round > 0;
+        ok &= is_offpaths(code) && (busy || round > 0);
+        if (getenv("LOST_SHOW") != NULL) fprintf(stderr, "rank %d: %s\n", rank, error_words(code));
       }
     }
     if (kind == PAIRS) { /* who has short blocks only may be here already, and must answer the others */

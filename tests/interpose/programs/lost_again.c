@@ -3,13 +3,11 @@
  * communicators of the beginning and on ones made meanwhile, in windows, by persistent requests and by messages. Arguments: a
  * folder, the number of kills. It leaves "ready-<n>" when a part has begun, and makes CALLS exchanges once "go-<n>" is there.
  * In every other part a rank waits for that before it posts what the others have posted. */
-#include "check.h"
-
-#include <unistd.h>
+#include "world.h"
 
 enum { CALLS = 200, MOST = 3000, UNDER_WAY = 3 };
 
-static int rank, size, wrong, failed, round_number;
+static int wrong, failed, round_number;
 static int *send[UNDER_WAY], *recv[UNDER_WAY];
 
 static void fill(int slot, int count) {
@@ -39,31 +37,31 @@ static void exchange(MPI_Comm comm, int count) {
 
 /* Two to each neighbour. */
 static void send_around(int synchronous) {
-  const int right = (rank + 1) % size, left = (rank + size - 1) % size, number = round_number++;
+  const int number = round_number++;
   MPI_Request requests[4];
   for (int slot = 0; slot < 2; ++slot) {
     for (int i = 0; i < MOST; ++i) send[slot][i] = value_of(rank, slot, i, number), recv[slot][i] = -1;
-    MPI_Irecv(recv[slot], MOST, MPI_INT, left, slot, MPI_COMM_WORLD, &requests[slot]);
+    MPI_Irecv(recv[slot], MOST, MPI_INT, left_of, slot, MPI_COMM_WORLD, &requests[slot]);
     if (synchronous)
-      MPI_Issend(send[slot], MOST, MPI_INT, right, slot, MPI_COMM_WORLD, &requests[2 + slot]);
+      MPI_Issend(send[slot], MOST, MPI_INT, right_of, slot, MPI_COMM_WORLD, &requests[2 + slot]);
     else
-      MPI_Isend(send[slot], MOST, MPI_INT, right, slot, MPI_COMM_WORLD, &requests[2 + slot]);
+      MPI_Isend(send[slot], MOST, MPI_INT, right_of, slot, MPI_COMM_WORLD, &requests[2 + slot]);
   }
   if (MPI_Waitall(4, requests, MPI_STATUSES_IGNORE) != MPI_SUCCESS) ++failed;
   for (int slot = 0; slot < 2; ++slot)
-    for (int i = 0; i < MOST; ++i) wrong += recv[slot][i] != value_of(left, slot, i, number);
+    for (int i = 0; i < MOST; ++i) wrong += recv[slot][i] != value_of(left_of, slot, i, number);
 }
 
 static void put_around(void) {
-  const int right = (rank + 1) % size, left = (rank + size - 1) % size, number = round_number++;
+  const int number = round_number++;
   int* part;
   MPI_Win win;
   MPI_Win_allocate(sizeof(int) * MOST, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &part, &win);
-  for (int i = 0; i < MOST; ++i) send[0][i] = value_of(rank, right, i, number), part[i] = -1;
+  for (int i = 0; i < MOST; ++i) send[0][i] = value_of(rank, right_of, i, number), part[i] = -1;
   MPI_Win_fence(0, win);
-  MPI_Put(send[0], MOST, MPI_INT, right, 0, MOST, MPI_INT, win);
+  MPI_Put(send[0], MOST, MPI_INT, right_of, 0, MOST, MPI_INT, win);
   MPI_Win_fence(0, win);
-  for (int i = 0; i < MOST; ++i) wrong += part[i] != value_of(left, rank, i, number);
+  for (int i = 0; i < MOST; ++i) wrong += part[i] != value_of(left_of, rank, i, number);
   MPI_Win_free(&win);
 }
 
@@ -81,12 +79,6 @@ static void make_persistent(MPI_Comm comm, int count, MPI_Request* request) {
 #endif
 }
 
-static const char* path_of(const char* folder, const char* name, int number) {
-  static char path[4096];
-  snprintf(path, sizeof(path), "%s/%s-%d", folder, name, number);
-  return path;
-}
-
 /* It is asked for nothing, and answers. */
 static void stay_behind(const char* until) {
   int found;
@@ -99,9 +91,8 @@ static void stay_behind(const char* until) {
 int main(int argc, char** argv) {
   MPI_Comm first, made, unused;
   MPI_Request persistent;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
+  folder = argv[1];
   MPI_Comm_dup(MPI_COMM_WORLD, &first);
   MPI_Comm_dup(MPI_COMM_WORLD, &unused); /* nobody stays at a service for it */
   MPI_Comm_set_errhandler(first, MPI_ERRORS_RETURN);
@@ -113,8 +104,8 @@ int main(int argc, char** argv) {
   const int kills = argc > 2 ? atoi(argv[2]) : 0;
   for (int kill = 0; kill < kills; ++kill) {
     for (int call = 0, gone = 0, left = CALLS; left > 0; ++call, left -= gone) {
-      if (call == 5 && rank == 0) fclose(fopen(path_of(argv[1], "ready", kill), "w"));
-      if (call == 5 && rank == 0 && kill % 2 == 0) stay_behind(path_of(argv[1], "go", kill));
+      if (call == 5 && rank == 0) make_file(numbered_path("ready", kill));
+      if (call == 5 && rank == 0 && kill % 2 == 0) stay_behind(numbered_path("go", kill));
       exchange(first, call % 2 ? 10 : MOST);
       if (call % 4 == 0) exchange(MPI_COMM_WORLD, MOST);
       send_around(call % 8 == 7);
@@ -124,7 +115,7 @@ int main(int argc, char** argv) {
       exchange(made, MOST);
       MPI_Comm_free(&made);
       put_around();
-      if (!gone) gone = access(path_of(argv[1], "go", kill), F_OK) == 0;
+      if (!gone) gone = access(numbered_path("go", kill), F_OK) == 0;
       MPI_Bcast(&gone, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
   }

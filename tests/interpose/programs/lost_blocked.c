@@ -4,22 +4,14 @@
  * others in those that follow. Two times the program says that it is ready and waits: before it posts, and rank 0 when the
  * others have. */
 #include "blocking_calls.h"
-#include "check.h"
-
-#include <unistd.h>
+#include "world.h"
 
 enum { OPS = 3, COUNT = 1000, MOST = 16 };
 
-static int rank, size, failed, wrong;
+static int failed, wrong;
 static MPI_Comm comm;
 static int *send[OPS], *recv[OPS];
 static MPI_Request requests[OPS];
-
-static void let_the_driver_act(const char* ready_name, const char* go_name) {
-  const char *ready = getenv(ready_name), *go = getenv(go_name);
-  if (rank == 0) fclose(fopen(ready, "w"));
-  while (access(go, F_OK) != 0) usleep(1000);
-}
 
 static void post(int round) {
   for (int k = 0; k < OPS; ++k) {
@@ -48,9 +40,7 @@ static void wait(int round) {
 
 int main(int argc, char** argv) {
   static struct Pair pairs[MOST];
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   const int first = atoi(argv[2]);

@@ -2,15 +2,13 @@
  * Two ranks are through with a communicator and free it while the others' operations on it are not over, one of whom
  * loses its service then: rank 1, with its second operation. What the others await from those that have freed it comes
  * nevertheless. Each operation is among some ranks only, so that nobody else keeps the two. */
-#include "check.h"
+#include "world.h"
 
 int main(int argc, char** argv) {
-  int rank, size, value = 0, failed = 0;
+  int value = 0, failed = 0;
   MPI_Comm comm;
   MPI_Request requests[2];
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   int* const all = malloc(sizeof(int) * (size_t)size);

@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The first call on a communicator is lost with the service, while the last rank, which has no part in it, blocks in another call
  * and makes it only when the others have ended it. Argument: a folder, for "posted" and "killed". */
-#include "check.h"
-
-#include <unistd.h>
+#include "world.h"
 
 enum { COUNT = 5000, TAG = 1 };
 
-static const char* path_of(const char* folder, const char* name) {
-  static char path[4096];
-  snprintf(path, sizeof(path), "%s/%s", folder, name);
-  return path;
-}
-
 int main(int argc, char** argv) {
-  int rank, size, wrong = 0, word = 0;
+  int wrong = 0, word = 0;
   MPI_Comm used, made;
   MPI_Request request;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
+  folder = argv[1];
   MPI_Comm_dup(MPI_COMM_WORLD, &used);
   MPI_Comm_dup(MPI_COMM_WORLD, &made);
   const int last = size - 1;
@@ -36,15 +27,15 @@ int main(int argc, char** argv) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
-    fclose(fopen(path_of(argv[1], "ready"), "w"));
-    while (access(path_of(argv[1], "go"), F_OK) != 0) usleep(1000);
+    leave_mark("ready");
+    stay_out_until("go");
   }
   MPI_Bcast(&word, 1, MPI_INT, 0, MPI_COMM_WORLD);
   if (rank == last) MPI_Recv(&word, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   MPI_Ialltoallv(send, counts, places, MPI_INT, recv, counts, places, MPI_INT, made, &request);
   if (rank == 0) {
-    fclose(fopen(path_of(argv[1], "posted"), "w"));
-    while (access(path_of(argv[1], "killed"), F_OK) != 0) usleep(1000);
+    leave_mark("posted");
+    stay_out_until("killed");
   }
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   if (rank == 0) MPI_Send(&word, 1, MPI_INT, last, TAG, MPI_COMM_WORLD);

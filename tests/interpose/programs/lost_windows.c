@@ -2,10 +2,9 @@
  * Windows whose services are killed at some moment: random one-sided communication, the same program on all ranks, in all
  * kinds of epochs. No call may fail, and all that is read must be right. Arguments: a seed; a kind, if only that. It says
  * that it is ready and goes on; some rounds after LOST_GO is there it ends. */
-#include "check.h"
+#include "world.h"
 
 #include <stddef.h>
-#include <unistd.h>
 
 enum { MOST_RANKS = 16, WINDOWS = 3, CELLS = 512, INTS = 1 << 18, BLOCK = INTS / MOST_RANKS, TURNS = 20, AFTER = 24 };
 enum { TAG = 7 };
@@ -17,7 +16,7 @@ struct Part {
   int blocks[INTS]; /* a block each for puts of the ranks */
 };
 
-static int rank, size, right_of, left_of, wrong, round_number;
+static int wrong, round_number;
 static unsigned state, own_state;
 static double longest;
 static struct Window {
@@ -367,10 +366,7 @@ static void open_windows(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  right_of = (rank + 1) % size, left_of = (rank + size - 1) % size;
+  enter(&argc, &argv);
   state = (unsigned)atoi(argv[1]);
   own_state = state * 31u + (unsigned)rank;
   const int only = argc > 2 ? atoi(argv[2]) : -1;

@@ -2,31 +2,19 @@
  * What a program may do with buffers that communicate again and again, and so are moved where they are moved: nothing of it may
  * show. */
 #define _GNU_SOURCE
-#include "check.h"
+#include "world.h"
 
 #include <malloc.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { COUNT = 48 * 1024, ROUNDS = 8 }; /* 192 KiB for each peer */
 
-static int rank, size, rounds;
+static int rounds;
 
 /* The bytes before and behind belong to others. */
-static int exchange(int* send, int* recv, int count) {
-  int ok = 1;
-  ++rounds;
-  for (int p = 0; p < size; ++p)
-    for (int i = 0; i < count; ++i) send[p * count + i] = value_of(rank, p, i, rounds);
-  MPI_Request request;
-  MPI_Ialltoall(send, count, MPI_INT, recv, count, MPI_INT, MPI_COMM_WORLD, &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  for (int p = 0; p < size; ++p)
-    for (int i = 0; i < count; ++i) ok &= recv[p * count + i] == value_of(p, rank, i, rounds);
-  return ok;
-}
+static int exchange(int* send, int* recv, int count) { return all_to_all(send, recv, count, ++rounds); }
 
 static size_t bytes_of(int count) { return (size_t)size * (size_t)count * sizeof(int); }
 
@@ -166,9 +154,7 @@ static int child(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   if (argc > 1) {
     report("window", window());
     return finish();

@@ -5,32 +5,19 @@
  * lost: the service is stopped and ended by somebody else with messages under way; they arrive, and so do messages that
  * follow.
  * overlap: a rank leaves MPI until its peer's call is complete; natively that does not end. */
-#include "check.h"
+#include "messages.h"
 
 #include <stdint.h>
-#include <unistd.h>
 
 enum { ROUNDS = 4, MOST = 300000 };
 
-static int rank, size, right_of, left_of;
 static unsigned char *out, *in;
 
-static void fill(unsigned char* data, long bytes, int seed) {
-  for (long i = 0; i < bytes; ++i) data[i] = (unsigned char)(i * 13 + i / 251 + seed * 29 + 1);
-}
-
-static int is_filled(const unsigned char* data, long bytes, int seed) {
-  for (long i = 0; i < bytes; ++i)
-    if (data[i] != (unsigned char)(i * 13 + i / 251 + seed * 29 + 1)) return 0;
-  return 1;
-}
-
-static int says(const MPI_Status* status, int source, int tag, int bytes) {
-  int count = -1, elements = -1, cancelled = 1;
-  MPI_Get_count(status, MPI_BYTE, &count);
+static int says_all(const MPI_Status* status, int source, int tag, int bytes) {
+  int elements = -1, cancelled = 1;
   MPI_Get_elements(status, MPI_BYTE, &elements);
   MPI_Test_cancelled(status, &cancelled);
-  return status->MPI_SOURCE == source && status->MPI_TAG == tag && count == bytes && elements == bytes && !cancelled;
+  return says(status, source, tag, bytes) && elements == bytes && !cancelled;
 }
 
 static const int kLengths[] = {0, 1, 1023, 1024, 1025, 2047, 2048, 2049, 5000, 65536, 100001, MOST};
@@ -47,7 +34,7 @@ static int ring_wait(int round) {
     MPI_Isend(out, kLengths[k], MPI_BYTE, right_of, k, MPI_COMM_WORLD, &send);
     MPI_Wait(&receive, &status);
     MPI_Wait(&send, MPI_STATUS_IGNORE);
-    ok = ok && says(&status, left_of, k, kLengths[k]) && is_filled(in, kLengths[k], left_of + round + k) &&
+    ok = ok && says_all(&status, left_of, k, kLengths[k]) && is_filled(in, kLengths[k], left_of + round + k) &&
          in[MOST] == 77 && receive == MPI_REQUEST_NULL && send == MPI_REQUEST_NULL;
   }
   return ok;
@@ -66,7 +53,7 @@ static int ring_test(int round) {
       if (!received) MPI_Test(&receive, &received, &status);
       if (!sent) MPI_Test(&send, &sent, MPI_STATUS_IGNORE);
     }
-    ok = ok && says(&status, left_of, k, kLengths[k]) && is_filled(in, kLengths[k], left_of + round + k);
+    ok = ok && says_all(&status, left_of, k, kLengths[k]) && is_filled(in, kLengths[k], left_of + round + k);
   }
   return ok;
 }
@@ -86,7 +73,7 @@ static int many_at_once(int round) {
   MPI_Waitall(2 * MANY, requests, round % 2 ? MPI_STATUSES_IGNORE : statuses);
   for (int k = 0; k < MANY; ++k) {
     ok = ok && is_filled(in + k * EACH, EACH - k * 700, left_of + k + round);
-    ok = ok && (round % 2 || says(&statuses[k], left_of, 5, EACH - k * 700));
+    ok = ok && (round % 2 || says_all(&statuses[k], left_of, 5, EACH - k * 700));
   }
   return ok;
 }
@@ -100,7 +87,7 @@ static int blocking(int round) {
     MPI_Isend(out, kLengths[k], MPI_BYTE, right_of, k, MPI_COMM_WORLD, &send);
     MPI_Recv(in, MOST, MPI_BYTE, left_of, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
     MPI_Wait(&send, MPI_STATUS_IGNORE);
-    ok = ok && says(&status, left_of, k, kLengths[k]) && is_filled(in, kLengths[k], left_of + round);
+    ok = ok && says_all(&status, left_of, k, kLengths[k]) && is_filled(in, kLengths[k], left_of + round);
   }
   return ok;
 }
@@ -112,22 +99,6 @@ static void section(const char* name, int (*run)(int round)) {
 }
 
 /* ---- overlap */
-
-static const char* folder;
-
-static void leave_mark(const char* name) {
-  char path[4096];
-  snprintf(path, sizeof(path), "%s/%s", folder, name);
-  FILE* file = fopen(path, "w");
-  if (file != NULL) fclose(file);
-}
-
-/* Computes, as it were: no call of MPI. */
-static void stay_out_until(const char* name) {
-  char path[4096];
-  snprintf(path, sizeof(path), "%s/%s", folder, name);
-  while (access(path, F_OK) != 0) usleep(1000);
-}
 
 /* Whether a send completes while its receiver is not in MPI: it needs room there, which is granted meanwhile. */
 static int send_alone(int try) {
@@ -198,11 +169,7 @@ static void lost(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  right_of = (rank + 1) % size;
-  left_of = (rank + size - 1) % size;
+  enter(&argc, &argv);
   out = malloc(MOST + 1);
   in = malloc(MOST + 1);
   in[MOST] = 77;

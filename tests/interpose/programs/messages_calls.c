@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * All calls that send, receive, probe and complete messages, between two ranks or more. Natively it prints the same. */
-#include "check.h"
+#include "messages.h"
 
 enum { ROUNDS = 4, BYTES = 150000, SHORT = 500, MANY = 8, EACH = BYTES / MANY };
 
-static int rank, size, right_of, left_of;
 static unsigned char *out, *in;
 static MPI_Comm comm;
-
-static void fill(unsigned char* data, long bytes, int seed) {
-  for (long i = 0; i < bytes; ++i) data[i] = (unsigned char)(i * 13 + i / 251 + seed * 29 + 1);
-}
-
-static int is_filled(const unsigned char* data, long bytes, int seed) {
-  for (long i = 0; i < bytes; ++i)
-    if (data[i] != (unsigned char)(i * 13 + i / 251 + seed * 29 + 1)) return 0;
-  return 1;
-}
-
-static int says(const MPI_Status* status, int source, int tag, int bytes) {
-  int count = -1;
-  MPI_Get_count(status, MPI_BYTE, &count);
-  return status->MPI_SOURCE == source && status->MPI_TAG == tag && count == bytes;
-}
 
 /* Of message k of MANY; every third is short. */
 static int length_of(int k) { return k % 3 == 2 ? SHORT : EACH - 100 * k; }
@@ -521,14 +504,10 @@ static void section(const char* name, int (*run)(int round)) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  enter(&argc, &argv);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* where MPICH reports those of MPI_Wait */
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
-  right_of = (rank + 1) % size;
-  left_of = (rank + size - 1) % size;
   out = malloc(BYTES);
   in = malloc(BYTES);
   section("wait any", wait_any);

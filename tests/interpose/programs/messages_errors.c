@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Errors of point-to-point calls. Wrong arguments get the library's error class through the handler of the same communicator as
  * natively, and what follows a message that did not fit is as if that had not been. Natively it prints the same. */
-#include "check.h"
+#include "world.h"
 
 enum { BYTES = 100000, LENGTH = 5000 };
 
-static int rank, other, on_comm, on_world;
+static int other, on_comm, on_world;
 static MPI_Comm comm;
 static char out[BYTES], in[BYTES];
 
@@ -195,9 +195,8 @@ static void short_after_probe(int way) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  enter(&argc, &argv);
   MPI_Errhandler errors;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   other = 1 - rank;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_create_errhandler(count, &errors);

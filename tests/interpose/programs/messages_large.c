@@ -4,14 +4,14 @@
  * With an argument all with large counts must be there, and the others with a library of MPI 4. */
 #define _GNU_SOURCE
 #include "mpi/native/prototypes.h"
-#include "check.h"
+#include "messages.h"
 
 #include <dlfcn.h>
 
 enum { ROUNDS = 3, BYTES = 50000 };
 enum { LONG_TAG = 1, WORD_TAG = 2, BACK_TAG = 3 };
 
-static int rank, size, right_of, left_of, all_there;
+static int all_there;
 static unsigned char out[BYTES], in[BYTES], back[BYTES];
 static MPI_Comm comm;
 
@@ -23,16 +23,6 @@ static void* find(const char* name) {
   return function;
 }
 
-static void fill(unsigned char* data, int seed) {
-  for (int i = 0; i < BYTES; ++i) data[i] = (unsigned char)(i * 13 + i / 251 + seed * 29 + 1);
-}
-
-static int is_filled(const unsigned char* data, int seed) {
-  for (int i = 0; i < BYTES; ++i)
-    if (data[i] != (unsigned char)(i * 13 + i / 251 + seed * 29 + 1)) return 0;
-  return 1;
-}
-
 /* How a message is received, and what goes out meanwhile: nothing, a word, or what was in the buffer. */
 typedef void Receive(MPI_Status* status);
 typedef enum { NOTHING, WORD, BUFFER } Beside;
@@ -42,7 +32,7 @@ static int ring(Receive* receive, Beside beside, int round, int probed) {
   MPI_Status status;
   MPI_Count count = -1;
   int ok = 1, word = -1;
-  fill(out, rank + round);
+  fill(out, BYTES, rank + round);
   memset(in, 99, BYTES);
   memset(back, 0, BYTES);
   if (beside == WORD) MPI_Irecv(&word, 1, MPI_INT, left_of, WORD_TAG, comm, &returned);
@@ -55,7 +45,7 @@ static int ring(Receive* receive, Beside beside, int round, int probed) {
   }
   receive(&status);
   MPI_Get_elements_x(&status, MPI_BYTE, &count);
-  ok = ok && is_filled(in, left_of + round) && count == BYTES && status.MPI_SOURCE == left_of &&
+  ok = ok && is_filled(in, BYTES, left_of + round) && count == BYTES && status.MPI_SOURCE == left_of &&
        status.MPI_TAG == LONG_TAG;
   MPI_Wait(&sent, MPI_STATUS_IGNORE);
   MPI_Wait(&returned, MPI_STATUS_IGNORE);
@@ -95,25 +85,25 @@ RECEIVE(Sendrecv_c, WORD, Sendrecv_c(OUT_WORD, in, BYTES, MPI_BYTE, FROM, status
 RECEIVE(Sendrecv_replace_c, BUFFER, Sendrecv_replace_c(in, BYTES, MPI_BYTE, right_of, BACK_TAG, FROM, status))
 
 /* Sends with large counts; persistent ones are started twice. */
-#define SEND(function, repeats, start)                       \
-  static void send_##function(void) {                        \
-    MPI_Request receive, send = MPI_REQUEST_NULL;            \
-    int ok = 1;                                              \
-    FIND(function);                                          \
-    if (function == NULL) return;                            \
-    for (int round = 0; round < ROUNDS; ++round) {           \
-      for (int repeat = 0; repeat < (repeats); ++repeat) {   \
-        fill(out, rank + round + repeat);                    \
-        MPI_Irecv(in, BYTES, MPI_BYTE, FROM, &receive);      \
-        MPI_Barrier(comm); /* a ready send must find it */   \
-        start;                                               \
-        MPI_Wait(&receive, MPI_STATUS_IGNORE);               \
-        MPI_Wait(&send, MPI_STATUS_IGNORE);                  \
-        ok = ok && is_filled(in, left_of + round + repeat);  \
-      }                                                      \
-      if (send != MPI_REQUEST_NULL) MPI_Request_free(&send); \
-    }                                                        \
-    report(#function, ok);                                   \
+#define SEND(function, repeats, start)                             \
+  static void send_##function(void) {                              \
+    MPI_Request receive, send = MPI_REQUEST_NULL;                  \
+    int ok = 1;                                                    \
+    FIND(function);                                                \
+    if (function == NULL) return;                                  \
+    for (int round = 0; round < ROUNDS; ++round) {                 \
+      for (int repeat = 0; repeat < (repeats); ++repeat) {         \
+        fill(out, BYTES, rank + round + repeat);                   \
+        MPI_Irecv(in, BYTES, MPI_BYTE, FROM, &receive);            \
+        MPI_Barrier(comm); /* a ready send must find it */         \
+        start;                                                     \
+        MPI_Wait(&receive, MPI_STATUS_IGNORE);                     \
+        MPI_Wait(&send, MPI_STATUS_IGNORE);                        \
+        ok = ok && is_filled(in, BYTES, left_of + round + repeat); \
+      }                                                            \
+      if (send != MPI_REQUEST_NULL) MPI_Request_free(&send);       \
+    }                                                              \
+    report(#function, ok);                                         \
   }
 #define TO right_of, LONG_TAG, comm, &send
 SEND(Isend_c, 1, Isend_c(out, BYTES, MPI_BYTE, TO))
@@ -137,7 +127,7 @@ static void partitioned(void) {
   MPI_Psend_init(from, PARTS, BYTES / PARTS, MPI_BYTE, right_of, LONG_TAG, comm, MPI_INFO_NULL, &parts[0]);
   MPI_Precv_init(to, PARTS, BYTES / PARTS, MPI_BYTE, left_of, LONG_TAG, comm, MPI_INFO_NULL, &parts[1]);
   for (int round = 0; round < ROUNDS; ++round) {
-    fill(from, rank + round), fill(out, rank + round + 7);
+    fill(from, BYTES, rank + round), fill(out, BYTES, rank + round + 7);
     memset(to, 0, BYTES), memset(in, 0, BYTES);
     MPI_Startall(2, parts);
     MPI_Isend(out, BYTES, MPI_BYTE, right_of, LONG_TAG, comm, &others[0]);
@@ -145,10 +135,10 @@ static void partitioned(void) {
     MPI_Irecv(in, BYTES, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &others[1]);
     for (int i = 0; i < PARTS; ++i)
       for (int there = 0; !there;) MPI_Parrived(parts[1], i, &there);
-    ok = ok && is_filled(to, left_of + round);
+    ok = ok && is_filled(to, BYTES, left_of + round);
     MPI_Waitall(2, others, MPI_STATUSES_IGNORE);
     MPI_Waitall(2, parts, MPI_STATUSES_IGNORE);
-    ok = ok && is_filled(in, left_of + round + 7);
+    ok = ok && is_filled(in, BYTES, left_of + round + 7);
   }
   MPI_Request_free(&parts[0]), MPI_Request_free(&parts[1]);
   report("partitioned", ok);
@@ -168,7 +158,7 @@ static void looked_at(void) {
   MPI_Status statuses[3];
   int ok = 1, done = 0, index = -1, count = -1, indices[3];
   memset(in, 99, BYTES), memset(back, 0, BYTES);
-  fill(out, rank);
+  fill(out, BYTES, rank);
   MPI_Irecv(in, BYTES, MPI_BYTE, left_of, LONG_TAG, comm, &requests[1]);
   MPI_Irecv(back, BYTES, MPI_BYTE, left_of, BACK_TAG, comm, &requests[2]);
   MPI_Request_get_status_any(3, requests, &index, &done, statuses);
@@ -177,7 +167,7 @@ static void looked_at(void) {
   ok = ok && (count == 0 || count == 1);
   MPI_Isend(out, BYTES, MPI_BYTE, right_of, LONG_TAG, comm, &sent[0]);
   for (done = 0; !done;) MPI_Request_get_status_any(3, requests, &index, &done, statuses);
-  ok = ok && index == 1 && shows(&statuses[0], LONG_TAG) && is_filled(in, left_of);
+  ok = ok && index == 1 && shows(&statuses[0], LONG_TAG) && is_filled(in, BYTES, left_of);
   MPI_Request_get_status_some(3, requests, &count, indices, statuses);
   ok = ok && count == 1 && indices[0] == 1 && shows(&statuses[0], LONG_TAG);
   MPI_Request_get_status_all(3, requests, &done, statuses);
@@ -185,7 +175,7 @@ static void looked_at(void) {
   MPI_Barrier(comm);
   MPI_Isend(out, BYTES, MPI_BYTE, right_of, BACK_TAG, comm, &sent[1]);
   for (done = 0; !done;) MPI_Request_get_status_all(3, requests, &done, statuses);
-  ok = ok && shows(&statuses[1], LONG_TAG) && shows(&statuses[2], BACK_TAG) && is_filled(back, left_of);
+  ok = ok && shows(&statuses[1], LONG_TAG) && shows(&statuses[2], BACK_TAG) && is_filled(back, BYTES, left_of);
   MPI_Request_get_status_some(3, requests, &count, indices, MPI_STATUSES_IGNORE);
   ok = ok && count == 2 && indices[0] + indices[1] == 3;
   MPI_Waitall(3, requests, statuses);
@@ -200,13 +190,9 @@ static void looked_at(void) {
 #endif
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  enter(&argc, &argv);
   all_there = argc > 1;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
-  right_of = (rank + 1) % size;
-  left_of = (rank + size - 1) % size;
   try_Recv_c(), try_Irecv_c(), try_Recv_init_c(), try_Mrecv_c(), try_Imrecv_c(), try_Sendrecv_c();
   try_Sendrecv_replace_c();
   send_Isend_c(), send_Issend_c(), send_Irsend_c(), send_Send_init_c(), send_Ssend_init_c();

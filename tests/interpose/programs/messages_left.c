@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Messages that nobody receives for long, or ever: room at the receiver is bounded, what has none waits as MPI says, and
  * MPI_Finalize does not. */
-#include "check.h"
+#include "world.h"
 
 enum { MANY = 60, BYTES = 60000, SHORT = 3000 };
 
-static int rank, size, right_of, left_of;
 static MPI_Comm comm;
 
 static int is(const unsigned char* data, int bytes, int value) {
@@ -71,13 +70,9 @@ static int never(int synchronous) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  enter(&argc, &argv);
   comm = MPI_COMM_WORLD;
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
-  right_of = (rank + 1) % size;
-  left_of = (rank + size - 1) % size;
   report("received late", late());
   report("truncated", truncated());
   report("never received", never(0));

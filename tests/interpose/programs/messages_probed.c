@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One thread probes for everything, and receives nothing; another one receives by all calls. What the probe has seen must
  * not be kept from the receives: natively it is not. */
-#include "check.h"
+#include "world.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 enum { MANY = 400, BYTES = 3000 };
 
-static int rank, size, right_of, left_of;
 static MPI_Comm comm;
 static atomic_int received;
 static int wrong;
@@ -49,13 +48,8 @@ int main(int argc, char** argv) {
   static MPI_Request sends[MANY];
   MPI_Request again;
   pthread_t prober;
-  int provided;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const int provided = enter_with(&argc, &argv, MPI_THREAD_MULTIPLE);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  right_of = (rank + 1) % size;
-  left_of = (rank + size - 1) % size;
   MPI_Recv_init(in, BYTES, MPI_BYTE, left_of, MPI_ANY_TAG, comm, &again);
   if (provided == MPI_THREAD_MULTIPLE) pthread_create(&prober, NULL, &probe, NULL);
   for (int k = 0; k < MANY; ++k) {

@@ -2,11 +2,10 @@
  * More long messages under way than a service has room for, and their sender blocks in another call until all of them have
  * arrived, before it completes any. Argument: a folder. */
 #include "blocking_calls.h"
-#include "check.h"
+#include "world.h"
 
 enum { MANY = 1500, BYTES = 4000, LONG = 2 << 20 };
 
-static int rank;
 static MPI_Request requests[MANY];
 static char out[MANY][BYTES], in[BYTES], longest[LONG];
 
@@ -30,8 +29,7 @@ int main(int argc, char** argv) {
   struct Pair pair;
   MPI_Comm comm;
   char name[40];
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  enter(&argc, &argv);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   make_pair(&pair, comm, argv[1], 0);
   for (int i = 0; i < 4; ++i) { /* the receiver gives room as it sees what is sent */

@@ -2,30 +2,28 @@
  * Room for messages comes with use and goes when it is not used: what this process shares with its service, before, at the peak,
  * and a while after it; and then there is room again at once. With a number: messages of so many bytes. */
 #define _GNU_SOURCE
-#include "check.h"
+#include "world.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { MANY = 24, BYTES = 512 << 10, LITTLE = 2 << 20, LIMIT_S = 60 };
 
-static int rank, size, right_of, left_of;
 static unsigned char *out[MANY], *in[MANY];
 
 /* In files that are only in memory. */
 static long long held(void) {
   long long bytes = 0;
-  DIR* folder = opendir("/proc/self/fd");
-  for (struct dirent* entry; folder && (entry = readdir(folder));) {
+  DIR* opened = opendir("/proc/self/fd");
+  for (struct dirent* entry; opened && (entry = readdir(opened));) {
     char path[300], name[16] = "";
     struct stat status;
     snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
     if (readlink(path, name, sizeof name - 1) < 0 || strncmp(name, "/memfd:", 7)) continue;
     if (stat(path, &status) == 0) bytes += status.st_blocks * 512LL;
   }
-  if (folder) closedir(folder);
+  if (opened) closedir(opened);
   return bytes;
 }
 
@@ -130,11 +128,7 @@ static int columns(int round) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  right_of = (rank + 1) % size;
-  left_of = (rank + size - 1) % size;
+  enter(&argc, &argv);
   if (argc > 1) {
     report("nearly all", longest(atoi(argv[1])));
     return finish();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A synchronous send is complete when a receive has matched it. A probe is none, and neither is a matched probe. Last the
  * algorithm that counts on it: nonblocking consensus (sends, a barrier once they are complete, and probes until that is). */
-#include "check.h"
+#include "world.h"
 
 enum { BYTES = 40000, ROUNDS = 30, MOST_SENDS = 12, TAGS = 7 };
 
-static int rank, size, wrong;
+static int wrong;
 static unsigned char out[MOST_SENDS][BYTES], in[BYTES];
 
 /* ---- two ranks */
@@ -200,9 +200,7 @@ static void end(const char* part) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   memset(out, 7, sizeof(out));
   state = 77u + (unsigned)rank;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* one is truncated */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Communicators, windows and persistent collectives that are made while one rank has no memory: each of the allocations that this takes
  * fails once. All ranks have what they made then, whichever way it goes, and it does what it is to do. */
-#include "check.h"
 #include "persistent_names.h"
+#include "world.h"
 
 /* Read by the stand-in for the service's library (fake/fake_memory.cpp). */
 __attribute__((visibility("default"))) long offpath_fake_allocations_left;
 
 enum { MOST = 400, PART = 1024 };
-static int rank, size, wrong;
+static int wrong;
 
 static void use(MPI_Comm comm) {
   int own, members, sum = -1;
@@ -20,7 +20,7 @@ static void use(MPI_Comm comm) {
   wrong += sum != members * (members - 1) / 2;
 }
 
-static void dup(MPI_Comm* made) { MPI_Comm_dup(MPI_COMM_WORLD, made); }
+static void duplicate(MPI_Comm* made) { MPI_Comm_dup(MPI_COMM_WORLD, made); }
 static void dup_with_info(MPI_Comm* made) {
   MPI_Info info;
   MPI_Info_create(&info);
@@ -47,7 +47,7 @@ static void graph(MPI_Comm* made) {
 static const struct {
   const char* name;
   void (*make)(MPI_Comm* made);
-} communicators[] = {{"dup", dup},        {"dup_with_info", dup_with_info},
+} communicators[] = {{"dup", duplicate},  {"dup_with_info", dup_with_info},
                      {"split", split},    {"create_group", create_group},
                      {"cart", cartesian}, {"graph", graph}};
 
@@ -129,9 +129,7 @@ static void fail_all(const char* name, void (*act)(void)) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   use(MPI_COMM_WORLD);
   for (; kind < (int)(sizeof(communicators) / sizeof(communicators[0])); ++kind)
     fail_all(communicators[kind].name, communicator);

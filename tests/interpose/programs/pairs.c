@@ -2,12 +2,11 @@
  * Irregular collectives whose blocks are none, short or long, by pair: some ranks have short ones only, several
  * operations are under way at once and end in another order, and regular ones come between. The driver's policy calls
  * blocks of 4 KiB and more long. */
-#include "check.h"
 #include "persistent_names.h"
+#include "world.h"
 
 enum { NONE = 0, SHORT = 100, LONG = 3000, MAX = 8, KINDS = 6 }; /* ints */
 
-static int rank, size;
 static MPI_Comm comm, graph;
 static MPI_Datatype every_other; /* an int and a hole */
 
@@ -183,9 +182,7 @@ static void leave_behind(void) {
 
 int main(int argc, char** argv) {
   static const char* const names[] = {"alltoallv", "alltoallw", "in place", "gatherv", "scatterv", "neighbors"};
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &every_other);
   MPI_Type_commit(&every_other);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);

@@ -4,12 +4,12 @@
  *
  * Not compared with the native library: MPICH 4.0 has its own ideas, so the program knows what is right.
  */
-#include "check.h"
 #include "persistent_names.h"
+#include "world.h"
 
 enum { COUNT = 700, ALLTOALL = 0, ALLREDUCE = 1, SENT = 2, RECEIVED = 3, NONE = 4, SLOTS = 5 };
 
-static int rank, size, *sent, *got, outbox[COUNT], inbox[COUNT];
+static int *sent, *got, outbox[COUNT], inbox[COUNT];
 static long part[COUNT], sum[COUNT];
 static MPI_Comm comm;
 static MPI_Request requests[SLOTS], kept[SLOTS];
@@ -134,11 +134,9 @@ static int inactive(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  enter(&argc, &argv);
   any_status = argc > 1;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
   sent = malloc(sizeof(int) * (size_t)(COUNT * size)), got = malloc(sizeof(int) * (size_t)(COUNT * size));
   MPI_Datatype block; /* the request keeps it */
   MPI_Type_contiguous(COUNT, MPI_INT, &block);

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Native communication moves while an offloaded operation is waited for: rank 1 is in a large blocking send and
  * enters the collective only after rank 0, which waits for the collective, has received it. */
-#include "check.h"
+#include "world.h"
 
 enum { BIG = 8 << 20 };
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank, size;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   char* big = malloc(BIG);
   int *send = calloc((size_t)size, sizeof(int)), *recv = calloc((size_t)size, sizeof(int));
   for (int variant = 0; variant < 4; ++variant) {

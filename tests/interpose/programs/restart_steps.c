@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A program whose services are replaced while its ranks do this or that. Arguments: a folder, the story. It leaves "ready-<n>" when the
  * n-th moment has come, and goes on once "go-<n>" is there. It says the longest wait of its exchanges. */
-#include "check.h"
 #include "persistent_names.h"
+#include "world.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { OFTEN = 8 };
 
-static const char* folder;
-static int rank, wrong;
+static int wrong;
 static double longest;
 
-static const char* path_of(const char* name, int number) {
-  static char path[4096];
-  snprintf(path, sizeof(path), "%s/%s-%d", folder, name, number);
-  return path;
-}
-
-static int may_go(int number) { return access(path_of("go", number), F_OK) == 0; }
-static void tell(int number) { fclose(fopen(path_of("ready", number), "w")); }
+static int may_go(int number) { return access(numbered_path("go", number), F_OK) == 0; }
+static void tell(int number) { make_file(numbered_path("ready", number)); }
 
 /* Without MPI, or with it: then it answers others. */
 static void compute_until(int number) {
@@ -32,9 +24,9 @@ static void look_until(int number) {
 }
 
 static void exchange(MPI_Comm comm, int count) {
-  int own, size, sum;
+  int own, members, sum;
   MPI_Comm_rank(comm, &own);
-  MPI_Comm_size(comm, &size);
+  MPI_Comm_size(comm, &members);
   for (int i = 0; i < count; ++i) {
     const int mine = own + i;
     MPI_Request request;
@@ -43,7 +35,7 @@ static void exchange(MPI_Comm comm, int count) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     const double took = MPI_Wtime() - begin;
     if (took > longest) longest = took;
-    wrong += sum != size * (size - 1) / 2 + size * i;
+    wrong += sum != members * (members - 1) / 2 + members * i;
   }
 }
 
@@ -51,14 +43,12 @@ static void exchange(MPI_Comm comm, int count) {
 static void pass_on(int round) {
   enum { LENGTH = 20000 };
   static unsigned char mine[LENGTH], from_left[LENGTH];
-  int size;
   MPI_Request requests[2];
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
   for (int i = 0; i < LENGTH; ++i) mine[i] = (unsigned char)(i + round + rank);
-  MPI_Irecv(from_left, LENGTH, MPI_BYTE, (rank + size - 1) % size, 0, MPI_COMM_WORLD, &requests[0]);
-  MPI_Isend(mine, LENGTH, MPI_BYTE, (rank + 1) % size, 0, MPI_COMM_WORLD, &requests[1]);
+  MPI_Irecv(from_left, LENGTH, MPI_BYTE, left_of, 0, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(mine, LENGTH, MPI_BYTE, right_of, 0, MPI_COMM_WORLD, &requests[1]);
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-  for (int i = 0; i < LENGTH; ++i) wrong += from_left[i] != (unsigned char)(i + round + (rank + size - 1) % size);
+  for (int i = 0; i < LENGTH; ++i) wrong += from_left[i] != (unsigned char)(i + round + left_of);
 }
 
 /* Of one service to the next one and the one after that: rank 1 is ready for the first change before the second, and says where it is
@@ -104,9 +94,8 @@ static void unused(void) {
 
 /* The communicator goes on to the next service while rank 0 makes a persistent collective on it, and waits for rank 1 in that. */
 static void persistent(void) {
-  int mine, sum, size;
+  int mine, sum;
   MPI_Request request;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
   exchange(MPI_COMM_WORLD, 3);
   if (rank == 0) tell(0);
   compute_until(0);
@@ -145,8 +134,7 @@ static const struct {
 } stories[] = {{"twice", twice}, {"unused", unused}, {"persistent", persistent}, {"often", often}};
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  enter(&argc, &argv);
   folder = argv[1];
   for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); ++i)
     if (strcmp(argv[2], stories[i].name) == 0) stories[i].run();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Every one-sided call on every kind of window under every kind of synchronisation; each rank checks what it got and
  * what others left in its memory. */
-#include "check.h"
+#include "world.h"
 
 enum { CELLS = 64, BIG = 40000, MANY = 200 };
 enum { FENCE, LOCK, LOCK_ALL, START, EPOCHS };
@@ -10,7 +10,7 @@ enum { CREATE, ALLOCATE, DYNAMIC, FLAVORS };
 static const char* const epoch_names[] = {"fence", "lock", "lock_all", "start"};
 static const char* const flavor_names[] = {"create", "allocate", "dynamic"};
 
-static int rank, size, flavor, epoch;
+static int flavor, epoch;
 static MPI_Win win;
 static MPI_Group everybody;
 static long* memory; /* CELLS for each rank, then BIG */
@@ -380,9 +380,7 @@ static void several(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   MPI_Comm_group(MPI_COMM_WORLD, &everybody);
   bases = malloc(sizeof(MPI_Aint) * (size_t)size);
   for (flavor = 0; flavor < FLAVORS; ++flavor) {

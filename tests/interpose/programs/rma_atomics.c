@@ -3,16 +3,14 @@
  * are given once, sums are right, replacements stay in order, whoever swapped has swapped. OFFPATH_MPI_WINDOWS says the
  * way; alternate changes it wherever that is legal. Operations may be under way in a barrier: it must not change then.
  * Argument "unlike": ranks 1 and 2 were told other ways than rank 0. */
-#include "check.h"
-
-#include <unistd.h>
+#include "world.h"
 
 enum { CELLS = 64, LONG_CELLS = 4096, PHASES = 60, MOST = 12 };
 /* The window of each rank: tickets, swapped numbers, sums, replaced cells (one for each origin), long sums, blocks
  * that are put and got, and long ones that are replaced (one of each for each origin). */
 enum { TICKETS = 0, SWAPS = 8, SUMS = 16, ORDERED = SUMS + CELLS, LONG = ORDERED + 64, BLOCKS = LONG + LONG_CELLS };
 
-static int rank, size, wrong;
+static int wrong;
 static MPI_Win win;
 static MPI_Comm twin, turned; /* the same ranks in the same order, and in another */
 static long *memory, *added, *many, long_block[LONG_CELLS], last_long;
@@ -185,9 +183,7 @@ static void be_told(char** argv) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "unlike") == 0) be_told(argv);
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   MPI_Comm_dup(MPI_COMM_WORLD, &twin);
   MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &turned);
   own_state = 7u + (unsigned)rank * 999983u;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What is wrong with one-sided calls: the error class and how often the window's error handler was called, one line a
  * case, on rank 0 of 2. With an argument: what only Offpath notices; or the name of a call, which fails and ends it. */
-#include "check.h"
+#include "world.h"
 
-static int rank, handler_calls;
+static int handler_calls;
 static MPI_Win win;
 static long memory[16], value[4], result[4], compare;
 
@@ -174,8 +174,7 @@ static void ranges(MPI_Errhandler errors) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  enter(&argc, &argv);
   MPI_Errhandler errors;
   MPI_Group world, group;
   const int other = 1 - rank;

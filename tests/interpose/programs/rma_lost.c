@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What one-sided communication comes to when a service is lost: argument "fence", "lock", "request" or "both" (ways, by
  * OFFPATH_MPI_WINDOWS: each round has an operation of the service, and perhaps native ones). Errors go to the
- * window's handler with a class of Offpath's own, nothing hangs, the rest of MPI works.
- *
- * The driver kills the service when it sees the file named by LOST_READY, and then makes the file named by LOST_GO;
- * with a client that loses its service by itself neither is set. */
-#include "check.h"
-
-#include <unistd.h>
+ * window's handler with a class of Offpath's own, nothing hangs, the rest of MPI works. */
+#include "world.h"
 
 enum { ROUNDS = 40, CELLS = 1 << 14 };
 
-static int rank, size, handler_calls, failed, foreign;
+static int handler_calls, failed, foreign;
 static MPI_Win win;
 
 static void handler(MPI_Win* which, int* code, ...) {
@@ -21,29 +16,13 @@ static void handler(MPI_Win* which, int* code, ...) {
 }
 
 static void look(int code) {
-  int length;
-  char text[MPI_MAX_ERROR_STRING];
   if (code == MPI_SUCCESS) return;
-  MPI_Error_string(code, text, &length);
   ++failed;
-  if (class_of(code) <= MPI_ERR_LASTCODE || strncmp(text, "Offpath: ", 9) != 0) {
-    fprintf(stderr, "rank %d: not Offpath's own: %s\n", rank, error_words(code));
-    ++foreign;
-  }
-}
-
-static void let_the_driver_kill(void) {
-  const char *ready = getenv("LOST_READY"), *go = getenv("LOST_GO");
-  if (ready == NULL || go == NULL) return;
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) fclose(fopen(ready, "w"));
-  while (access(go, F_OK) != 0) usleep(1000);
+  foreign += !is_offpaths(code);
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   const char* const way = argc > 1 ? argv[1] : "fence";
   long* memory;
   long* data = calloc(CELLS, sizeof(long));

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MPI_THREAD_MULTIPLE: threads that share one window, and threads that lock windows of their own. */
-#include "check.h"
+#include "world.h"
 
 #include <pthread.h>
 
 enum { THREADS = 4, ROUNDS = 100, CELLS = 32 };
 
-static int rank, size;
 static long *shared_memory, *own_memory[THREADS];
 static MPI_Win shared_win, own_wins[THREADS];
 static int bad[THREADS];
@@ -82,15 +81,7 @@ static void fetched(void) {
 }
 
 int main(int argc, char** argv) {
-  int provided;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  if (provided < MPI_THREAD_MULTIPLE) {
-    printf("no thread support\n");
-    MPI_Finalize();
-    return 77;
-  }
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (!enter_with_threads(&argc, &argv)) return 77;
   const MPI_Aint bytes = sizeof(long) * (1 + THREADS * CELLS);
   MPI_Win_allocate(bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &shared_memory, &shared_win);
   *shared_memory = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One-sided communication of every predefined datatype and of derived ones, on both sides. What is expected is computed
  * in this process by MPI_Pack, MPI_Unpack and MPI_Reduce_local. */
-#include "check.h"
+#include "world.h"
 
 enum { INTS = 1200, ROOM = 64 * 1024, ORIGIN = 20 * 1024, TYPES = 14, LARGE = 10, WIDE = 600 };
 
-static int rank, size, next;
+static int next;
 static char *memory, *copy, *local, *result, *packed, *packed_too;
 static MPI_Win win;
 static struct {
@@ -317,9 +317,7 @@ static void pairs(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   next = (rank + 1) % size;
   copy = malloc(ROOM), local = malloc(ROOM), result = malloc(ROOM), packed = malloc(ROOM), packed_too = malloc(ROOM);
   MPI_Win_allocate(ROOM, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);

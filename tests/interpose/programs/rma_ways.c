@@ -2,14 +2,13 @@
  * Passive one-sided communication on a window whose puts and gets may go two ways: random operations against a model,
  * exclusive locks of several origins, a target that computes, and an epoch left open. OFFPATH_MPI_WINDOWS says the way.
  * Argument "kept": the last window is not freed. */
-#include "check.h"
+#include "world.h"
 
 #include <time.h>
 
 enum { SLOTS = 12, CELLS = 512, ROUNDS = 150, MOST = 5, TURNS = 40 };
 enum { LOCKS, EXCLUSIVE, ALL, EPOCHS };
 
-static int rank, size;
 static MPI_Win win;
 static long* memory; /* SLOTS of CELLS for each rank, then one that is everybody's */
 static long* model;  /* what this rank's slots hold at each target */
@@ -207,9 +206,7 @@ static void left_open(void) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  enter(&argc, &argv);
   random_state = 77u + (unsigned)rank * 1000003u;
   const long cells = (long)size * SLOTS * CELLS + 64;
   const int unit = rank % 2 == 0 ? (int)sizeof(long) : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MPI_THREAD_MULTIPLE: every thread has its own communicator; half of the requests are completed by the next thread. */
-#include "check.h"
+#include "world.h"
 
 #include <pthread.h>
 
@@ -14,9 +14,6 @@ static int bad[THREADS];
 
 static void* work(void* argument) {
   const int me = (int)(size_t)argument;
-  int rank, size;
-  MPI_Comm_rank(comms[me], &rank);
-  MPI_Comm_size(comms[me], &size);
   int *send = malloc(sizeof(int) * (size_t)(COUNT * size)), *recv = malloc(sizeof(int) * (size_t)(COUNT * size));
   for (int round = 0; round < ROUNDS; ++round) {
     for (int i = 0; i < COUNT * size; ++i) send[i] = value_of(rank, i / COUNT, i % COUNT, round * THREADS + me);
@@ -42,13 +39,7 @@ static void* work(void* argument) {
 }
 
 int main(int argc, char** argv) {
-  int provided;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  if (provided < MPI_THREAD_MULTIPLE) {
-    printf("no thread support\n");
-    MPI_Finalize();
-    return 77;
-  }
+  if (!enter_with_threads(&argc, &argv)) return 77;
   pthread_t threads[THREADS];
   pthread_barrier_init(&barrier, NULL, THREADS);
   for (size_t i = 0; i < THREADS; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);

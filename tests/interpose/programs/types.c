@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Every type constructor, of short pieces (packed) and long ones (taken from where they lie), as send type and as
  * receive type: what arrives is what MPI_Pack makes of it, and gaps stay as they are. */
-#include "check.h"
+#include "world.h"
 
 enum { SPAN = 400000, HALF = SPAN / 2 }; /* bytes of a buffer; elements begin in the middle */
 
 static MPI_Comm comm;
-static int rank, size;
 
 static void fill(char* buffer, int who, int salt) {
   for (int i = 0; i < SPAN; ++i) buffer[i] = (char)(value_of(who, i % 11, i, salt) >> 3);
@@ -117,10 +116,8 @@ static void constructors(int unit) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  enter(&argc, &argv);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
   constructors(4);
   constructors(1000);
   MPI_Comm_free(&comm);
