@@ -7,7 +7,6 @@
 #include "executor/last_words.hpp"
 #include "executor/own_memory.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -30,19 +29,6 @@ using device::Command;
 using device::Kind;
 
 namespace {
-
-Status preload(const std::string& list) {
-  for (size_t begin = 0; begin < list.size();) {
-    const size_t end = std::min(list.find(':', begin), list.size());
-    const std::string path = list.substr(begin, end - begin);
-    begin = end + 1;
-    if (!path.empty() && dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-      return Status::error(OFFPATH_ERR_ARGUMENT,
-                           "cannot preload into the executor: %s. Correct OFFPATH_EXECUTOR_PRELOAD", dlerror());
-    }
-  }
-  return {};
-}
 
 // An Arm program whose /proc/cpuinfo is that of another processor runs under an emulator.
 bool emulated() {
@@ -96,18 +82,15 @@ Executor& the_executor() {
 Status Executor::open(const Options& options) {
   options_ = options;
   device::Description description = describe(options);
-  Status status = preload(Environment::text("OFFPATH_EXECUTOR_PRELOAD"));
-  if (status.ok()) {
-    auto endpoint = options.segment ? open_segment_endpoint(options.socket, description, options.spin)
-                                    : open_stream_endpoint(options.line, description, upcalls_);
-    if (endpoint.ok()) {
-      endpoint_ = std::move(endpoint.value());
-      upcalls_.set_endpoint(endpoint_.get());
-      leave_words_to_host(*endpoint_, images_);
-      return {};
-    }
-    status = endpoint.status();
+  auto endpoint = options.segment ? open_segment_endpoint(options.socket, description, options.spin)
+                                  : open_stream_endpoint(options.line, description, upcalls_);
+  if (endpoint.ok()) {
+    endpoint_ = std::move(endpoint.value());
+    upcalls_.set_endpoint(endpoint_.get());
+    leave_words_to_host(*endpoint_, images_);
+    return {};
   }
+  const Status status = endpoint.status();
   description.status = status.code();
   snprintf(description.text, sizeof(description.text), "%s", status.text());
   [[maybe_unused]] const Status sent = device::send_hello(options.line, description, -1);

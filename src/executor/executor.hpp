@@ -27,7 +27,7 @@ class Executor {
  public:
   static constexpr uint32_t kMaxThreads = 512;
 
-  // Loads the libraries of OFFPATH_EXECUTOR_PRELOAD, reserves the heap, says hello or why not.
+  // Reserves the heap, says hello or why not.
   base::Status open(const Options& options);
   // Serves until the host closes the channel.
   void serve();

@@ -5,6 +5,7 @@
 #include "base/environment.hpp"
 #include "base/silence.hpp"
 
+#include <chrono>
 #include <climits>
 #include <cstdio>
 
@@ -13,7 +14,8 @@ namespace {
 
 using base::Environment;
 
-constexpr uint64_t kSharedCoalesceUs = 4000;
+// Longest pause between looks at the fabric where ranks may want the core.
+constexpr std::chrono::microseconds kSharedCoalesce{4000};
 
 codecs::Wish wanted_compression() {
   const std::string text = Environment::text("OFFPATH_COMPRESS");
@@ -80,15 +82,12 @@ std::optional<int> read_command_line(int argc, char** argv, CommandLine& out) {
 void read_environment(ServiceOptions& out) {
   out.workers = static_cast<uint32_t>(Environment::number("OFFPATH_SERVICE_WORKERS", 1, 1, 64));
   out.engine.chunk_bytes = Environment::number("OFFPATH_FABRIC_CHUNK_BYTES", out.engine.chunk_bytes, 4096, 16 << 20);
-  out.engine.chunks_in_flight =
-      static_cast<uint32_t>(Environment::number("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", out.engine.chunks_in_flight, 1, 64));
   out.fabric = Environment::text("OFFPATH_FABRIC");
   out.engine.compress = wanted_compression();
   out.engine.multicast_rate = Environment::number("OFFPATH_MULTICAST_RATE", 0, 0, uint64_t{1} << 44) / 8;
   out.engine.multicast_chains = static_cast<uint32_t>(Environment::number("OFFPATH_MULTICAST_CHAINS", 0, 0, 64));
   out.engine.silence_ns = base::silence_limit_ns();
-  out.coalesce = std::chrono::microseconds(
-      Environment::number("OFFPATH_SERVICE_COALESCE_US", out.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));
+  if (out.shares_cores) out.coalesce = kSharedCoalesce;
   out.tasks.executors = static_cast<uint32_t>(Environment::number("OFFPATH_TASK_EXECUTORS", 0, 0, 64));
   out.tasks.room_bytes =
       Environment::number("OFFPATH_TASK_ROOM_BYTES", out.tasks.room_bytes, 8 << 20, uint64_t{1} << 44);

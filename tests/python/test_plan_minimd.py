@@ -32,7 +32,6 @@ def test_the_host_in_terms_of_the_model():
     host = Host.of(HOST_RUN)
     assert (host.step_s, host.force_s, host.rebuild_s) == pytest.approx((1.0, 10.0, 20.0))
     assert host.predicted_s(4) == pytest.approx(16.0)
-    assert host.scaled(2000).predicted_s(4) == pytest.approx(32.0)
 
 
 def test_forces_are_hidden_behind_lists_or_the_other_way_round():

@@ -16,8 +16,7 @@ from offpath.launch import policy_table
 # What the service takes, which refuses to start with anything else: then all would be native.
 NUMBERS = {
     "OFFPATH_SERVICE_WORKERS": (1, 64), "OFFPATH_FABRIC_CHUNK_BYTES": (4096, 16 << 20),
-    "OFFPATH_FABRIC_CHUNKS_IN_FLIGHT": (1, 64), "OFFPATH_MULTICAST_RATE": (0, 1 << 44),
-    "OFFPATH_MULTICAST_CHAINS": (0, 64), "OFFPATH_SERVICE_COALESCE_US": (0, 100000),
+    "OFFPATH_MULTICAST_RATE": (0, 1 << 44), "OFFPATH_MULTICAST_CHAINS": (0, 64),
     "OFFPATH_TASK_EXECUTORS": (0, 64), "OFFPATH_TASK_ROOM_BYTES": (8 << 20, 1 << 44),
     "OFFPATH_TASK_MEMORY_BYTES": (0, 1 << 46), "OFFPATH_TASK_CANCEL_MS": (0, 3600000),
 }  # fmt: skip

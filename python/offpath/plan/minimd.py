@@ -39,11 +39,6 @@ class Host:
         rest = run["seconds"] - phases["force"] - rebuild  # also what no phase was charged with
         return cls(run["atoms"] / run["ranks"], rest / steps, phases["force"] / steps, rebuild / rebuilds)
 
-    def scaled(self, atoms: float) -> Host:
-        """The same with another number of atoms: all of it grows as they do."""
-        by = atoms / self.atoms
-        return Host(atoms, by * self.step_s, by * self.force_s, by * self.rebuild_s)
-
     def predicted_s(self, every: float) -> float:
         """Of a step, on average."""
         return self.step_s + self.force_s + self.rebuild_s / every
@@ -143,7 +138,6 @@ def plan_command(
     dpu: Annotated[Path, typer.Option(help="The same with --schedule offpath, or hybrid; as many atoms, same skin.")],
     every: Annotated[str, typer.Option(help="Steps between rebuilds.")] = "1,2,5,10,20",
     threads: Annotated[str, typer.Option(help="Threads of the DPU, each as fast as the one measured.")] = "1,2,4,8",
-    atoms: Annotated[str, typer.Option(help="Atoms of a rank. Default: as measured.")] = "",
     slower: Annotated[float, typer.Option(min=0.01, help="How many times slower such a thread is.")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
 ) -> None:
@@ -167,13 +161,12 @@ def plan_command(
     except (KeyError, TypeError, ZeroDivisionError):
         raise UserError(f"{host} or {dpu} is damaged (its numbers make no sense). Run minimd again.") from None
     rows = []
-    for count in _numbers(atoms, "--atoms") or [known.atoms]:
-        for period in _numbers(every, "--every", least=1):
-            for each in _numbers(threads, "--threads"):
-                found = predict(known.scaled(count), measured.with_speed(each, slower), period)
-                rows.append({"atoms": count, "every": period, "threads": each} | _fields(found))
+    for period in _numbers(every, "--every", least=1):
+        for each in _numbers(threads, "--threads"):
+            found = predict(known, measured.with_speed(each, slower), period)
+            rows.append({"atoms": known.atoms, "every": period, "threads": each} | _fields(found))
     for row in rows:
-        row["knee_threads"] = knee(known.scaled(row["atoms"]), measured.with_speed(1, slower))
+        row["knee_threads"] = knee(known, measured.with_speed(1, slower))
     if as_json:
         rows = [row | {"knee_threads": finite(row["knee_threads"])} for row in rows]
         console.out.print(json.dumps(rows, indent=1), markup=False, soft_wrap=True)
