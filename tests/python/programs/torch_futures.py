@@ -17,7 +17,7 @@ from offpath.torch.groups import Channels
 from offpath.torch.works import Work
 from torch.nn.parallel import DistributedDataParallel
 
-MINUTE = timedelta(seconds=60)
+LONG = timedelta(seconds=240)
 
 
 def say():
@@ -52,7 +52,7 @@ def late(rank, group):
     else:
         raise AssertionError("a sum of one")
     say()
-    assert work.wait(MINUTE) and work.result()[0].tolist() == [2.0] * 3 and other.wait(MINUTE)
+    assert work.wait(LONG) and work.result()[0].tolist() == [2.0] * 3 and other.wait(LONG)
 
 
 def gradients(rank, group):
@@ -164,8 +164,8 @@ def threads(rank, group):
 
 
 def main():
-    faulthandler.dump_traceback_later(120, exit=True)
-    dist.init_process_group("offpath", timeout=MINUTE)
+    faulthandler.dump_traceback_later(280, exit=True)
+    dist.init_process_group("offpath", timeout=LONG)
     rank = dist.get_rank()
     whats = [late, gradients, nested, blocked, refused, limits, threads]
     for what in whats:

@@ -12,7 +12,7 @@ import offpath.torch
 import torch
 import torch.distributed as dist
 
-MINUTE = timedelta(seconds=60)
+LONG = timedelta(seconds=240)
 
 
 def total(rank, group):
@@ -23,11 +23,11 @@ def total(rank, group):
 
 def grid():
     """The default group is another backend's; rows, then columns, then all."""
-    dist.init_process_group("gloo", timeout=MINUTE)
+    dist.init_process_group("gloo", timeout=LONG)
     rank = dist.get_rank()
     sessions = set()
     for groups in ([[0, 1], [2, 3]], [[0, 2], [1, 3]], [[0, 1, 2, 3]]):
-        made = [dist.new_group(ranks, timeout=MINUTE, backend="offpath") for ranks in groups]
+        made = [dist.new_group(ranks, timeout=LONG, backend="offpath") for ranks in groups]
         for ranks, group in zip(groups, made):
             if rank in ranks:
                 assert total(rank, group) == sum(ranks), ranks
@@ -37,10 +37,10 @@ def grid():
 
 def again():
     """Groups of the same name on the same store, which has what the ones before have left."""
-    dist.init_process_group("gloo", timeout=MINUTE)
+    dist.init_process_group("gloo", timeout=LONG)
     rank, store = dist.get_rank(), dist.distributed_c10d._get_default_store()
     for _ in range(4):
-        group = offpath.torch.ProcessGroup(dist.PrefixStore("again", store), rank, 2, MINUTE)
+        group = offpath.torch.ProcessGroup(dist.PrefixStore("again", store), rank, 2, LONG)
         mine = torch.tensor([float(rank)])
         group.allreduce([mine]).wait()
         assert mine.item() == 1.0
@@ -50,12 +50,12 @@ def alone():
     """Rank 0 has saved a checkpoint before it met the others."""
     if os.environ["RANK"] == "0":
         offpath.torch.save({"epoch": 0}, sys.argv[2]).wait()
-    dist.init_process_group("offpath", timeout=MINUTE)
+    dist.init_process_group("offpath", timeout=LONG)
     assert total(dist.get_rank(), None) == 1.0
 
 
 def main():
-    faulthandler.dump_traceback_later(120, exit=True)
+    faulthandler.dump_traceback_later(280, exit=True)
     {"grid": grid, "again": again, "alone": alone}[sys.argv[1]]()
     print(f"rank {dist.get_rank()}: met", flush=True)
     dist.barrier()
