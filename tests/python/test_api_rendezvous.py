@@ -73,7 +73,7 @@ def test_lists_of_slurm():
     assert tasks_of_node("", 0) == 0
 
 
-def meet(stores, timeout=20.0, ranks=None, size=None, secret=b"", address=None):
+def meet(stores, timeout=20.0, ranks=None, size=None, secret=b"", address=None, find=None):
     """Each rank's result or error, in threads."""
     size, out = size or len(stores), {}
 
@@ -82,7 +82,7 @@ def meet(stores, timeout=20.0, ranks=None, size=None, secret=b"", address=None):
             return (address or (lambda rank, drawn: b"at %d " % rank + drawn.token))(rank, drawn)
 
         try:
-            out[rank] = Meeting(stores[rank], "1", rank, size, timeout, secret).hold(attach)
+            out[rank] = Meeting(stores[rank], "1", rank, size, timeout, find and find(rank) or secret).hold(attach)
         except OffpathError as error:
             out[rank] = error
 
@@ -344,6 +344,21 @@ def test_what_one_rank_fails_with_all_hear():
     met = meet([Dictionary()] * 3, address=address)
     assert isinstance(met[1], NoServiceError)
     assert "rank 1 on " in str(met[0]) and "no core is left" in str(met[0]) and str(met[2]) == str(met[0])
+
+
+@pytest.mark.parametrize("lacks", [0, 1])
+def test_a_secret_that_one_rank_does_not_find_is_missed_by_all(lacks):
+    def find(rank):
+        def found():
+            if rank == lacks:
+                raise ArgumentError("there is no secret")
+            return SECRET
+
+        return found
+
+    met = meet([Torchs()] * 3, find=find)
+    assert isinstance(met[lacks], ArgumentError) and all(isinstance(error, OffpathError) for error in met.values()), met
+    assert lacks == 0 or all("rank 1 on " in str(met[rank]) for rank in (0, 2)), met
 
 
 def free_port():

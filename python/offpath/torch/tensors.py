@@ -93,8 +93,10 @@ class Reduction:
         return array if self._type is None else numpy.empty(array.shape, numpy.float32)
 
     def finish(self, result: torch.Tensor, received: numpy.ndarray[Any, Any]) -> None:
-        if self._type is not None or self._divisor != 1:
+        if received.dtype.kind in "iu" and self._divisor != 1:
+            # torch would divide them as float32, which has 24 bits.
+            wide = received.astype(numpy.uint64 if received.dtype.kind == "u" else numpy.int64)
+            received[...] = (wide - numpy.fmod(wide, self._divisor)) // self._divisor
+        elif self._type is not None or self._divisor != 1:
             values = result.detach() if self._type is None else torch.from_numpy(received)
-            of_reals = values.is_floating_point() or values.is_complex()
-            # Other numbers would be divided as float32, which has 24 bits.
-            result.detach().copy_(torch.div(values, self._divisor, rounding_mode=None if of_reals else "trunc"))
+            result.detach().copy_(values / self._divisor)

@@ -55,6 +55,10 @@ def check_reductions(group, rank, size, draw):
     mean = torch.tensor([(1 << 40) + 3, (1 << 60) + 1, -rank])
     dist.all_reduce(mean, dist.ReduceOp.AVG, group=group)
     assert mean.tolist() == [(1 << 40) + 3, (1 << 60) + 1, -((size - 1) // 2)]
+    for dtype in (torch.uint8, getattr(torch, "uint16", torch.int16), getattr(torch, "uint64", torch.int8)):
+        mean = torch.tensor([7, 0], dtype=dtype)
+        dist.all_reduce(mean, dist.ReduceOp.AVG, group=group)
+        assert mean.tolist() == [7, 0]
     truth = torch.tensor([rank == 0, False])
     dist.all_reduce(truth, dist.ReduceOp.AVG, group=group)
     assert truth.tolist() == [True, False]
