@@ -102,7 +102,7 @@ class Pricing {
         load.agent_ns += moved_ns(bytes, m_.service.receive_ns_per_byte);
       } else if (step.kind == graph::StepKind::reduce) {
         load.agent_ns += bytes / m_.reduce_bytes_per_ns;
-      } else if (step.kind == graph::StepKind::copy || topology_.node_of[step.peer] == node) {
+      } else if (step.kind == graph::StepKind::copy || topology_.node_of(step.peer) == node) {
         load.agent_ns += bytes / (dpu_ ? m_.cma_bytes_per_ns : m_.copy_bytes_per_ns);
       } else {
         load.in_bytes += on_wire(bytes);
@@ -111,7 +111,7 @@ class Pricing {
       }
     }
     for (const graph::Export& e : graph.exports) {
-      if (topology_.node_of[e.peer] == node) continue;
+      if (topology_.node_of(e.peer) == node) continue;
       const auto bytes = static_cast<double>(e.bytes);
       load.out_bytes += on_wire(bytes);
       load.agent_ns += moved_ns(bytes, dpu_ ? m_.service.send_ns_per_byte : m_.native.send_ns_per_byte);

@@ -18,7 +18,7 @@ void gather_blocks(const Expansion& expansion, TreeShape shape, bool deep) {
   for (uint32_t i = 0; i < topology.size(); ++i) {
     const uint32_t owner = (topology.rank + topology.size() - i) % topology.size();
     const graph::Place place = owner == topology.rank ? place_of(own) : place_of(collective.recv[owner]);
-    spread_block(expansion, shape(topology.node_of[owner], topology.node(), topology.nodes()), segments[owner], owner,
+    spread_block(expansion, shape(topology.node_of(owner), topology.node(), topology.nodes()), segments[owner], owner,
                  place, first[owner]);
   }
   const graph::Place target = place_of(collective.recv[topology.rank]);

@@ -21,13 +21,13 @@ void expand_allgather_multicast(const Expansion& expansion) {
     std::vector<std::vector<graph::Multicast::Piece>> parts(topology.nodes());
     for (uint32_t member = 0; member < topology.size(); ++member) {
       const Block& block = member == topology.rank ? own : collective.recv[member];
-      parts[topology.node_of[member]].push_back({place_of(block), block.bytes});
+      parts[topology.node_of(member)].push_back({place_of(block), block.bytes});
     }
     arrived = multicast_parts(expansion, std::move(parts), near);
   }
   PullWindow window(tuning.window);
   for (uint32_t member = 0; member < topology.size(); ++member) {
-    if (topology.node_of[member] == topology.node()) continue;
+    if (topology.node_of(member) == topology.node()) continue;
     const Block& block = collective.recv[member];
     if (!topology.leads()) {
       window.add(graph, graph.pull(topology.leader(topology.node()), tag_of(member, 0), place_of(block), block.bytes));

@@ -7,7 +7,7 @@ namespace offpath::ops {
 
 void expand_bcast_binomial(const Expansion& expansion) {
   const Topology& topology = expansion.topology;
-  bcast_along(expansion, binomial_tree(topology.node_of[expansion.collective.root], topology.node(), topology.nodes()),
+  bcast_along(expansion, binomial_tree(topology.node_of(expansion.collective.root), topology.node(), topology.nodes()),
               kAlongTree);
 }
 

@@ -9,7 +9,7 @@ namespace offpath::ops {
 
 void expand_bcast_chain(const Expansion& expansion) {
   const Topology& topology = expansion.topology;
-  bcast_along(expansion, chain_tree(topology.node_of[expansion.collective.root], topology.node(), topology.nodes()),
+  bcast_along(expansion, chain_tree(topology.node_of(expansion.collective.root), topology.node(), topology.nodes()),
               topology.nodes() > 2 ? kAlongChain : kAlongTree);  // which are one up to there
 }
 

@@ -10,7 +10,7 @@ void expand_bcast_multicast(const Expansion& expansion) {
   const auto& [collective, topology, tuning, graph] = expansion;
   const Block& block = bcast_block(expansion);
   const uint32_t leader = topology.leader(topology.node());
-  const bool at_home = topology.node() == topology.node_of[collective.root];
+  const bool at_home = topology.node() == topology.node_of(collective.root);
   const uint32_t giver = at_home ? collective.root : leader;  // of this node
   const uint32_t tag = tag_of(0, kByMulticast);
   graph.shortfall = OFFPATH_ERR_TRUNCATED;  // nodes that state different lengths end with that
@@ -22,7 +22,7 @@ void expand_bcast_multicast(const Expansion& expansion) {
   }
   if (topology.rank == leader) {
     std::vector<std::vector<graph::Multicast::Piece>> parts(topology.nodes());
-    parts[topology.node_of[collective.root]].push_back({place_of(block), block.bytes});
+    parts[topology.node_of(collective.root)].push_back({place_of(block), block.bytes});
     const uint32_t step = multicast_parts(expansion, std::move(parts), before);
     if (!at_home) here = step;
   }

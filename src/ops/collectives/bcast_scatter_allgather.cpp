@@ -32,7 +32,7 @@ void expand_bcast_scatter_allgather(const Expansion& expansion) {
   graph.shortfall = OFFPATH_ERR_TRUNCATED;  // a part of another length lies elsewhere
   for (uint32_t i = 0; i < topology.nodes(); ++i) {
     const uint32_t via = (topology.node() + i) % topology.nodes();
-    spread_block(expansion, via_tree(topology.node_of[collective.root], via, topology.node(), topology.nodes()),
+    spread_block(expansion, via_tree(topology.node_of(collective.root), via, topology.node(), topology.nodes()),
                  segments[via], collective.root, place_of(block).plus(parts[via].offset), first[via], kInParts,
                  block.bytes - parts[via].offset);
   }

@@ -11,24 +11,32 @@
 #include "graph/graph.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace offpath::ops {
 
 // Who lives where. Equal on all members of a team but for `rank`.
 struct Topology {
-  uint32_t rank = 0;                           // this member
-  std::vector<uint32_t> node_of;               // by rank; nodes are numbered in the order of their first rank
-  std::vector<std::vector<uint32_t>> members;  // by node: its ranks, ascending; the first is the node's leader
+  // What is long. It never changes and is there once in a process, for all members and teams of which it is the same.
+  struct Nodes {
+    std::vector<uint32_t> node_of;               // by rank; nodes are numbered in the order of their first rank
+    std::vector<std::vector<uint32_t>> members;  // by node: its ranks, ascending; the first is the node's leader
+    bool operator==(const Nodes&) const = default;
+  };
+  uint32_t rank = 0;  // this member
+  std::shared_ptr<const Nodes> nodes_there = std::make_shared<const Nodes>();
 
-  // `node_keys`: by rank, equal for members of one node.
+  // `node_keys`: by rank, equal for members of one node. From any thread; for each team, not for each operation.
   static Topology make(uint32_t rank, const std::vector<uint64_t>& node_keys);
 
-  uint32_t size() const { return static_cast<uint32_t>(node_of.size()); }
-  uint32_t nodes() const { return static_cast<uint32_t>(members.size()); }
-  uint32_t node() const { return node_of[rank]; }
-  const std::vector<uint32_t>& neighbours() const { return members[node()]; }  // of the own node, this member included
-  uint32_t leader(uint32_t node) const { return members[node].front(); }
+  uint32_t node_of(uint32_t member) const { return nodes_there->node_of[member]; }
+  const std::vector<uint32_t>& members(uint32_t node) const { return nodes_there->members[node]; }
+  uint32_t size() const { return static_cast<uint32_t>(nodes_there->node_of.size()); }
+  uint32_t nodes() const { return static_cast<uint32_t>(nodes_there->members.size()); }
+  uint32_t node() const { return node_of(rank); }
+  const std::vector<uint32_t>& neighbours() const { return members(node()); }  // of the own node, this member included
+  uint32_t leader(uint32_t node) const { return members(node).front(); }
   bool leads() const { return leader(node()) == rank; }
 };
 

@@ -60,7 +60,7 @@ OwnerReduce::OwnerReduce(const Expansion& expansion, uint64_t longest_bytes)
 
 Value OwnerReduce::add(const Piece& piece, const Value& own, const graph::Place* target) {
   const Topology& topology = expansion_.topology;
-  const uint32_t home = topology.node_of[piece.owner];
+  const uint32_t home = topology.node_of(piece.owner);
   const bool at_home = topology.node() == home;
   const uint32_t handler = at_home ? piece.owner : expansion_.handler(topology.node(), piece.key);
   if (topology.rank != handler) {

@@ -11,7 +11,7 @@ void expand_reduce_binomial(const Expansion& expansion) {
   const auto& [collective, topology, tuning, graph] = expansion;
   const Block& send = collective.send.front();
   const uint32_t root = collective.root;
-  const uint32_t root_node = topology.node_of[root];
+  const uint32_t root_node = topology.node_of(root);
   const Segments segments{send.bytes, expansion.segment_bytes(send.bytes)};
   const Tree tree = binomial_tree(root_node, topology.node(), topology.nodes());
   Slots slots(expansion, static_cast<uint32_t>(topology.neighbours().size() - 1 + tree.children.size()),

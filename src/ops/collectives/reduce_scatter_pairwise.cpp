@@ -35,7 +35,7 @@ void expand_reduce_scatter_pairwise(const Expansion& expansion) {
   std::vector<Part> parts;
   uint64_t offset = 0;
   for (uint32_t member = 0; member < topology.size(); ++member) {
-    parts.push_back({offset, collective.counts_bytes[member], topology.node_of[member], member});
+    parts.push_back({offset, collective.counts_bytes[member], topology.node_of(member), member});
     offset += collective.counts_bytes[member];
   }
   const std::vector<Piece> pieces = cut_parts(expansion, parts, topology.rank);

@@ -32,7 +32,7 @@ struct Expansion {
   }
   // The member of a node that does the node's work for a segment; `key` deals the segments out.
   uint32_t handler(uint32_t node, uint64_t key) const {
-    const auto& members = topology.members[node];
+    const auto& members = topology.members(node);
     return members[key % members.size()];
   }
 };

@@ -33,7 +33,7 @@ void Spread::segment(uint32_t holder, uint64_t key, uint32_t tag, graph::Place p
                      uint64_t rest) {
   const Topology& topology = expansion_.topology;
   graph::Graph& graph = expansion_.graph;
-  const uint32_t home = topology.node_of[holder];
+  const uint32_t home = topology.node_of(holder);
   const bool at_home = topology.node() == home;
   const uint32_t giver = at_home ? holder : expansion_.handler(topology.node(), key);
   if (topology.rank != holder) {

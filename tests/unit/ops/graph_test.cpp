@@ -19,12 +19,21 @@ std::vector<uint64_t> even_nodes(uint32_t nodes, uint32_t members) {
   return keys;
 }
 
+// Of a service's clients each has its own, and of each of their teams.
+TEST(Topology, WhatIsLongIsThereOnce) {
+  const Topology one = Topology::make(0, {70, 9, 70}), other = Topology::make(2, {5, 6, 5});
+  EXPECT_EQ(one.nodes_there, other.nodes_there);
+  EXPECT_EQ(other.rank, 2U);
+  EXPECT_NE(Topology::make(0, {70, 9, 9}).nodes_there, one.nodes_there);
+  EXPECT_EQ(Topology::make(1, {1, 2, 2}).members(1), (std::vector<uint32_t>{1, 2}));
+}
+
 TEST(Topology, NumbersNodesByTheirFirstRank) {
   const Topology topology = Topology::make(3, {70, 9, 70, 5, 9});
   EXPECT_EQ(topology.rank, 3U);
   EXPECT_EQ(topology.size(), 5U);
-  EXPECT_EQ(topology.node_of, (std::vector<uint32_t>{0, 1, 0, 2, 1}));
-  EXPECT_EQ(topology.members, (std::vector<std::vector<uint32_t>>{{0, 2}, {1, 4}, {3}}));
+  EXPECT_EQ(topology.nodes_there->node_of, (std::vector<uint32_t>{0, 1, 0, 2, 1}));
+  EXPECT_EQ(topology.nodes_there->members, (std::vector<std::vector<uint32_t>>{{0, 2}, {1, 4}, {3}}));
   EXPECT_EQ(topology.node(), 2U);
   EXPECT_TRUE(topology.leads());
   EXPECT_EQ(topology.leader(1), 1U);

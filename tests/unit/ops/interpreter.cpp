@@ -150,7 +150,7 @@ void Interpreter::arm(uint32_t member, uint32_t step_index) {
         const auto& into = target.parts[source.own][k];
         if (into.bytes != pieces[k].bytes) return problem("a piece has another length elsewhere");
         for (uint64_t at = 0; at < into.bytes; ++at) byte(to, into.place, at) = byte(from, pieces[k].place, at);
-        wire_bytes_[machines_[to].topology.node_of[to]] += into.bytes;
+        wire_bytes_[machines_[to].topology.node_of(to)] += into.bytes;
       }
     }
   }
@@ -159,7 +159,7 @@ void Interpreter::arm(uint32_t member, uint32_t step_index) {
 void Interpreter::transfer(uint32_t member, uint32_t step_index, uint32_t export_index) {
   const uint32_t peer = machines_[member].graph.steps[step_index].peer;
   const uint64_t bytes = machines_[peer].graph.exports[export_index].bytes;
-  const auto& node_of = machines_[member].topology.node_of;
+  const auto& node_of = machines_[member].topology.nodes_there->node_of;
   if (node_of[member] != node_of[peer]) wire_bytes_[node_of[member]] += bytes;
   running_.push_back({member, step_index, export_index, bytes, 0});
   claim_step(running_.back(), 1);
