@@ -4,6 +4,7 @@
 #include "engine/peers.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace offpath::engine {
 
@@ -13,18 +14,21 @@ using wire::Kind;
 using wire::Message;
 
 Gathering::Gathering(const TeamSpec& spec)
-    : members(spec.members.workers().size()), roster(spec.members), own(roster.worker_of(spec.rank)) {
-  for (uint32_t rank = 0; rank < roster.size(); ++rank) members[roster.worker_of(rank)].push_back(rank);
+    : roster(spec.members), own(roster.worker_of(spec.rank)), by_worker(roster.size()), begins(workers() + 1) {
+  for (const uint32_t worker : roster.worker_of()) ++begins[worker + 1];
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  std::vector<uint32_t> next = begins;
+  for (uint32_t rank = 0; rank < roster.size(); ++rank) by_worker[next[roster.worker_of(rank)]++] = rank;
 }
 
 bool Gathering::is_complete(const Count& count, uint32_t worker) const {
-  return std::all_of(members[worker].begin(), members[worker].end(),
-                     [&](uint32_t rank) { return count.arrived[rank] || lost.contains(rank); });
+  return std::ranges::all_of(members(worker),
+                             [&](uint32_t rank) { return count.arrived[rank] || lost.contains(rank); });
 }
 
 bool Gathering::all_heard(const Count& count) const {
-  if (lost.empty()) return count.heard_count == members.size();
-  for (uint32_t worker = 0; worker < members.size(); ++worker) {
+  if (lost.empty()) return count.heard_count == workers();
+  for (uint32_t worker = 0; worker < workers(); ++worker) {
     if (!count.heard[worker] && !is_complete(count, worker)) return false;
   }
   return true;
@@ -39,7 +43,7 @@ void Gathering::hear(Count& count, uint32_t worker) {
 Gathering::Count& Gathering::count_of(uint64_t number) {
   Count& count = open[number];
   count.arrived.resize(roster.size());
-  count.heard.resize(members.size());
+  count.heard.resize(workers());
   return count;
 }
 
@@ -55,7 +59,7 @@ std::shared_ptr<Gathering> Arrivals::gathering_of(Team& team) {
 void Arrivals::leave(Team& team) {
   const std::shared_ptr<Gathering> gathering = std::move(team.gathering);
   if (gathering == nullptr) return;
-  for (const uint32_t rank : gathering->members[gathering->own]) {
+  for (const uint32_t rank : gathering->members(gathering->own)) {
     if (const auto member = s_.find_team(team.spec.id, rank)) member->gathering = gathering;
   }
 }
@@ -99,17 +103,17 @@ void Arrivals::look_at(Gathering& gathering, Team& team, uint64_t number) {
   Gathering::Count& count = gathering.count_of(number);
   if (!count.heard[gathering.own] && gathering.is_complete(count, gathering.own)) {
     Gathering::hear(count, gathering.own);
-    for (uint32_t worker = 0; worker < gathering.members.size(); ++worker) {
-      const uint32_t to = gathering.members[worker].front();
+    for (uint32_t worker = 0; worker < gathering.workers(); ++worker) {
+      const uint32_t to = gathering.members(worker).front();
       if (worker == gathering.own) continue;
       s_.peers->send(team, to,
-                     about(Kind::arrived, team, Channel::collectives, number, gathering.members[gathering.own].front(),
+                     about(Kind::arrived, team, Channel::collectives, number, gathering.members(gathering.own).front(),
                            to, static_cast<uint32_t>(Ends::together)));
     }
   }
   if (!gathering.all_heard(count)) return;
   gathering.open.erase(number);
-  for (const uint32_t rank : gathering.members[gathering.own]) {
+  for (const uint32_t rank : gathering.members(gathering.own)) {
     const auto member = s_.find_team(team.spec.id, rank);
     if (member == nullptr) continue;
     const auto found = member->operations.find({.number = number});
@@ -134,9 +138,9 @@ void Arrivals::add_silent(const Operation& operation, std::set<uint32_t>& ranks)
   if (operation.graph.ends != Ends::together) return;
   const Gathering& gathering = *operation.team->gathering;
   const auto count = gathering.open.find(operation.key.number);
-  for (size_t i = 0; count != gathering.open.end() && i < gathering.members.size(); ++i) {
+  for (uint32_t i = 0; count != gathering.open.end() && i < gathering.workers(); ++i) {
     if (i == gathering.own || count->second.heard[i]) continue;
-    for (const uint32_t rank : gathering.members[i]) {
+    for (const uint32_t rank : gathering.members(i)) {
       if (!count->second.arrived[rank]) ranks.insert(rank);
     }
     return;  // one worker at a time
@@ -159,7 +163,7 @@ void Arrivals::on_message(const Message& message, fabric::Bytes) {
   std::shared_ptr<Gathering> gathering = known == gatherings_.end() ? nullptr : known->second.lock();
   if (gathering == nullptr && team == nullptr) return s_.peers->handle_absent({message.team, message.to}, message, {});
   if (gathering == nullptr) gathering = gathering_of(*team);
-  const bool to_us = message.to == gathering->members[gathering->own].front();
+  const bool to_us = message.to == gathering->members(gathering->own).front();
   const bool from_another = gathering->is_speaker(message.from) && message.from != message.to;
   const bool possible = from_another && to_us && message.number < wire::kNoOperation;
   const bool has_room = gathering->open.size() < s_.config.parked_limit || gathering->open.contains(message.number);
@@ -167,7 +171,7 @@ void Arrivals::on_message(const Message& message, fabric::Bytes) {
   if (team != nullptr) team->exchange.note_present(message.from);
   if (is_past(*gathering, message)) return;
   Gathering::hear(gathering->count_of(message.number), gathering->roster.worker_of(message.from));
-  for (const uint32_t rank : gathering->members[gathering->own]) {
+  for (const uint32_t rank : gathering->members(gathering->own)) {
     if (const auto member = s_.find_team(message.team, rank)) return look_at(*gathering, *member, message.number);
   }
 }
@@ -175,8 +179,7 @@ void Arrivals::on_message(const Message& message, fabric::Bytes) {
 // Nobody here will count it any more: the operation has ended for all, or was given up.
 bool Arrivals::is_past(const Gathering& gathering, const Message& message) const {
   if (gathering.open.contains(message.number)) return false;
-  const std::vector<uint32_t>& here = gathering.members[gathering.own];
-  return std::all_of(here.begin(), here.end(), [&](uint32_t rank) {
+  return std::ranges::all_of(gathering.members(gathering.own), [&](uint32_t rank) {
     const auto member = s_.find_team(message.team, rank);
     return member != nullptr && message.number < member->next_sequence &&
            !member->operations.contains({.number = message.number});
@@ -201,8 +204,8 @@ void Arrivals::add_awaited(const Operation& operation, std::vector<uint8_t>& ran
   const Gathering* const gathering = operation.team->gathering.get();
   if (operation.graph.ends != Ends::together || gathering == nullptr) return;
   const auto count = gathering->open.find(operation.key.number);
-  for (uint32_t worker = 0; count != gathering->open.end() && worker < gathering->members.size(); ++worker) {
-    if (!count->second.heard[worker] && worker != gathering->own) ranks[gathering->members[worker].front()] = 1;
+  for (uint32_t worker = 0; count != gathering->open.end() && worker < gathering->workers(); ++worker) {
+    if (!count->second.heard[worker] && worker != gathering->own) ranks[gathering->members(worker).front()] = 1;
   }
 }
 

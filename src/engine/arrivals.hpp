@@ -17,20 +17,26 @@ struct Gathering {
     uint32_t heard_count = 0;
   };
   explicit Gathering(const TeamSpec& spec);
+  size_t workers() const { return roster.workers().size(); }
+  // Of a worker, ascending.
+  std::span<const uint32_t> members(uint32_t worker) const {
+    return std::span(by_worker).subspan(begins[worker], begins[worker + 1] - begins[worker]);
+  }
   // The first member of a worker speaks for it.
   bool is_speaker(uint32_t rank) const {
-    return rank < roster.size() && members[roster.worker_of(rank)].front() == rank;
+    return rank < roster.size() && members(roster.worker_of(rank)).front() == rank;
   }
   bool is_complete(const Count& count, uint32_t worker) const;
   bool all_heard(const Count& count) const;
   static void hear(Count& count, uint32_t worker);
   Count& count_of(uint64_t number);
 
-  std::vector<std::vector<uint32_t>> members;  // by worker, ascending
   const Roster roster;
   const uint32_t own;
-  std::set<uint32_t> lost;         // members: nothing more comes from them
-  std::map<uint64_t, Count> open;  // by operation
+  std::vector<uint32_t> by_worker;  // members
+  std::vector<uint32_t> begins;     // by worker: where its members begin there, and then the end
+  std::set<uint32_t> lost;          // members: nothing more comes from them
+  std::map<uint64_t, Count> open;   // by operation
 };
 
 class Arrivals final : public Room {

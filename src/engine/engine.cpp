@@ -52,11 +52,13 @@ Result<TeamHandle> Engine::add_team(TeamSpec spec) {
   if (client == s.clients.end() || s.teams.contains(key)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "team member %u exists already", spec.rank);
   }
-  // Several clients here are in it: one roster for all.
-  const auto other = s.teams.lower_bound({spec.id, 0});
-  const bool alike =
-      other != s.teams.end() && other->first.id == spec.id && other->second->spec.members == spec.members;
-  if (alike) spec.members = other->second->spec.members;
+  // Several clients here are in it, or there are other teams on the same workers: what is long is kept once.
+  const auto neighbour = s.teams.lower_bound({spec.id, 0});
+  bool alike = neighbour != s.teams.end() && neighbour->first.id == spec.id &&
+               spec.members.share(neighbour->second->spec.members);
+  for (auto other = s.teams.begin(); !alike && other != s.teams.end(); ++other) {
+    alike = spec.members.share(other->second->spec.members);
+  }
   auto team = std::make_shared<Team>(spec.members.size());
   team->handle = s.next_id++;
   team->memory = client->second;

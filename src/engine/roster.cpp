@@ -28,18 +28,30 @@ Roster::Roster(std::span<const WorkerAddress> members) : Roster(members, each_on
 
 Roster::Roster(std::span<const WorkerAddress> workers, std::span<const uint32_t> worker_of) {
   auto all = std::make_shared<All>();
+  auto found_workers = std::make_shared<std::vector<WorkerAddress>>();
   std::map<std::pair<uint32_t, std::string_view>, uint32_t> known;
   std::vector<std::optional<uint32_t>> number_of(workers.size());
   for (const uint32_t given : worker_of) {
     if (!number_of[given]) {
-      const auto next = static_cast<uint32_t>(all->workers.size());
+      const auto next = static_cast<uint32_t>(found_workers->size());
       const auto [found, is_new] = known.try_emplace(name_of(workers[given]), next);
-      if (is_new) all->workers.push_back(workers[given]);
+      if (is_new) found_workers->push_back(workers[given]);
       number_of[given] = found->second;
     }
     all->worker_of.push_back(*number_of[given]);
   }
+  all->workers = std::move(found_workers);
   all_ = std::move(all);
+}
+
+bool Roster::share(const Roster& other) {
+  if (all_->workers != other.all_->workers && workers() != other.workers()) return false;
+  if (worker_of() == other.worker_of()) {
+    all_ = other.all_;
+    return true;
+  }
+  if (all_->workers != other.all_->workers) all_ = std::make_shared<All>(All{other.all_->workers, worker_of()});
+  return false;
 }
 
 }  // namespace offpath::engine

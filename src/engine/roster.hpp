@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Roster: where the members of a team are served. Each worker is in it once, however many members it serves, and copies share it all:
-// most members of a large team have neighbours at the same worker, whose rosters are the same. Never changes. Threads: any.
+// most members of a large team have neighbours at the same worker, whose rosters are the same. Teams on the same workers share what
+// is long of these. What it says never changes. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +30,21 @@ class Roster {
   Roster(std::span<const WorkerAddress> workers, std::span<const uint32_t> worker_of);
 
   size_t size() const { return all_->worker_of.size(); }
-  const WorkerAddress& operator[](size_t member) const { return all_->workers[all_->worker_of[member]]; }
+  const WorkerAddress& operator[](size_t member) const { return (*all_->workers)[all_->worker_of[member]]; }
   // A number among workers(), which are in the order of their first members.
   uint32_t worker_of(size_t member) const { return all_->worker_of[member]; }
   const std::vector<uint32_t>& worker_of() const { return all_->worker_of; }
-  const std::vector<WorkerAddress>& workers() const { return all_->workers; }
-  bool operator==(const Roster& other) const { return all_ == other.all_ || *all_ == *other.all_; }
+  const std::vector<WorkerAddress>& workers() const { return *all_->workers; }
+  bool operator==(const Roster& other) const {
+    return all_ == other.all_ || (all_->worker_of == other.all_->worker_of && workers() == other.workers());
+  }
+  // Keeps once what is the same in both: all of it, or the workers. Whether all is.
+  bool share(const Roster& other);
 
  private:
   struct All {
-    std::vector<WorkerAddress> workers;
+    std::shared_ptr<const std::vector<WorkerAddress>> workers;
     std::vector<uint32_t> worker_of;
-    bool operator==(const All&) const = default;
   };
   std::shared_ptr<const All> all_;
 };

@@ -36,5 +36,18 @@ TEST(Roster, LeavesOutWhatIsThereTwiceOrInVain) {
   EXPECT_NE(roster, (Roster{{false, 0, {1}}, {true, 0, {}}, {true, 0, {}}}));
 }
 
+TEST(Roster, SharesWhatIsTheSame) {
+  const WorkerAddress here{true, 1, {}}, there{false, 0, {7, 8}};
+  const Roster one{there, here};
+  Roster same{there, here}, more{there, here, here}, another{here, there};
+  EXPECT_TRUE(same.share(one));
+  EXPECT_EQ(&same.workers(), &one.workers());
+  EXPECT_FALSE(more.share(one));
+  EXPECT_EQ(&more.workers(), &one.workers());
+  EXPECT_EQ(more, (Roster{there, here, here}));
+  EXPECT_FALSE(another.share(one));
+  EXPECT_EQ(another, (Roster{here, there}));
+}
+
 }  // namespace
 }  // namespace offpath::engine
