@@ -68,8 +68,8 @@ def files_fortran(s):
 
 # Open MPI has communicators enough, and crashes natively where a process may not write; MPICH cannot spawn under this
 # launcher.
-ODD = {"openmpi": ("prefixed", "threads", "sought", "removed", "sparse", "run", "spawned"),
-       "mpich": ("prefixed", "many", "threads", "sought", "removed", "sparse", "run", "limited")}
+ODD = {"openmpi": ("prefixed", "threads", "sought", "removed", "sparse", "synced", "run", "spawned"),
+       "mpich": ("prefixed", "many", "threads", "sought", "removed", "sparse", "synced", "run", "limited")}
 
 
 def files_odd(s):

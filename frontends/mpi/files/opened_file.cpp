@@ -76,6 +76,26 @@ base::Fd open_beside(const char* name, int mode) {
 
 }  // namespace
 
+int file_error_code(int number) {
+  switch (number) {
+    case ENOSPC:
+      return MPI_ERR_NO_SPACE;
+    case EDQUOT:
+      return MPI_ERR_QUOTA;
+    case EROFS:
+      return MPI_ERR_READ_ONLY;
+    case EACCES:
+    case EPERM:
+      return MPI_ERR_ACCESS;
+    case EFAULT:
+      return MPI_ERR_BUFFER;
+    case ENOMEM:
+      return MPI_ERR_NO_MEM;
+    default:
+      return MPI_ERR_IO;
+  }
+}
+
 OpenedFile::OpenedFile(MPI_File handle, MPI_Comm ranks, int mode, base::Fd descriptor)
     : handle_(handle),
       ranks_(ranks),
@@ -112,6 +132,15 @@ void OpenedFile::settle() {
     offloader.progress();
     if (under_way_.load(std::memory_order_acquire) != 0) waiter.pause();
   }
+}
+
+int OpenedFile::sync() {
+  if (!wrote_.exchange(false, std::memory_order_relaxed)) return MPI_SUCCESS;
+  const base::ErrnoGuard guard;
+  while (fsync(descriptor_.get()) != 0) {
+    if (errno != EINTR) return file_error_code(errno);
+  }
+  return MPI_SUCCESS;
 }
 
 int OpenedFile::raise(int code) const {

@@ -22,6 +22,9 @@
 
 namespace offpath::mpi {
 
+// What MPI says of an error of the file system.
+int file_error_code(int number);
+
 enum class FileWay : uint8_t { write, read };
 inline constexpr size_t kFileWays = 2;
 
@@ -59,6 +62,10 @@ class OpenedFile {
   std::atomic<int>& under_way() { return under_way_; }
   // Waits until none of our transfers is.
   void settle();
+  // Some of them write. The library, which knows of no such write, may find nothing to bring to the disk.
+  void note_write() { wrote_.store(true, std::memory_order_relaxed); }
+  // What they have written is on the disk. Settled. MPI error code.
+  int sync();
 
   // Of the individual pointer: native calls that move it share it, as the library orders them; ours have it alone, and never wait for it.
   // A native call may run the file's error handler, which may use the file.
@@ -82,6 +89,7 @@ class OpenedFile {
   const offpath_session_t* offered_to_ = nullptr;
   std::shared_ptr<offpath_file_t> served_;  // null: it was refused
   std::atomic<int> under_way_{0};
+  std::atomic<bool> wrote_{false};
   std::shared_mutex pointer_mutex_;
 };
 using OpenedRef = std::shared_ptr<OpenedFile>;

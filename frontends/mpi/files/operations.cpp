@@ -203,6 +203,16 @@ struct Stays<member, waits, moves> {
   }
 };
 
+// The library's, and what of ours it does not know of.
+int sync_file(MPI_File handle) {
+  const OpenedRef file = ours(handle);
+  if (file == nullptr) return native.File_sync(handle);
+  file->settle();
+  const int own = file->sync();
+  const int code = native.File_sync(handle);
+  return code == MPI_SUCCESS && own != MPI_SUCCESS ? file->raise(own) : code;
+}
+
 }  // namespace
 
 namespace handlers {
@@ -235,7 +245,6 @@ OFFPATH_STAYS(File_seek, false, true)
 OFFPATH_STAYS(File_get_size)
 OFFPATH_STAYS(File_set_size)
 OFFPATH_STAYS(File_preallocate)
-OFFPATH_STAYS(File_sync)
 #define OFFPATH_BOTH_STAY(name, ...)             \
   OFFPATH_STAYS(name __VA_OPT__(, ) __VA_ARGS__) \
   OFFPATH_STAYS(name##_c __VA_OPT__(, ) __VA_ARGS__)
@@ -250,6 +259,7 @@ OFFPATH_BOTH_STAY(File_write_ordered)
 OFFPATH_BOTH_STAY(File_write_ordered_begin)
 OFFPATH_BOTH_STAY(File_iwrite_shared)
 #undef OFFPATH_BOTH_STAY
+const decltype(Native::File_sync) File_sync = &sync_file;
 #undef OFFPATH_STAYS
 
 }  // namespace handlers

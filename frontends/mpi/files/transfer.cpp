@@ -15,27 +15,6 @@
 namespace offpath::mpi {
 namespace {
 
-// What MPI says of an error of the file system.
-int code_for(int number) {
-  switch (number) {
-    case ENOSPC:
-      return MPI_ERR_NO_SPACE;
-    case EDQUOT:
-      return MPI_ERR_QUOTA;
-    case EROFS:
-      return MPI_ERR_READ_ONLY;
-    case EACCES:
-    case EPERM:
-      return MPI_ERR_ACCESS;
-    case EFAULT:
-      return MPI_ERR_BUFFER;
-    case ENOMEM:
-      return MPI_ERR_NO_MEM;
-    default:
-      return MPI_ERR_IO;
-  }
-}
-
 memory::Layout layout_of(const offpath_layout_t& given) {
   memory::Layout layout{given.size_bytes, given.extent_bytes, {}};
   layout.ranges.reserve(given.ranges_count);
@@ -166,6 +145,7 @@ bool FileTransfer::post(const Wanted& wanted, const TypeRef& type) {
   }
   const auto post_it = way_ == FileWay::write ? offpath_file_write : offpath_file_read;
   if (post_it(served.get(), &params_, &op_) != OFFPATH_OK) return false;
+  if (way_ == FileWay::write) file_->note_write();
   counted_ = true;
   file_->under_way().fetch_add(1, std::memory_order_acq_rel);
   return true;
@@ -209,7 +189,7 @@ bool FileTransfer::advance() {
     if (again_ != nullptr) {
       if (!again_->advance()) return false;
       moved_ = again_->moved();
-      if (again_->error() != 0) error = code_for(again_->error());
+      if (again_->error() != 0) error = file_error_code(again_->error());
     }
     if (const int code = deliver(); error == MPI_SUCCESS) error = code;
   } catch (const std::exception&) {

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -183,6 +184,24 @@ static void sparse(void) {
   MPI_File_close(&file);
 }
 
+static int syncs;
+
+/* The libraries', and ours. */
+__attribute__((visibility("default"))) int fsync(int descriptor) {
+  ++syncs;
+  return (int)syscall(SYS_fsync, descriptor);
+}
+
+/* What nobody but the service has written is brought to the disk. */
+static void synced(void) {
+  MPI_File file = open_new("synced.dat");
+  MPI_File_write_at_all_begin(file, rank * LONG, bytes, LONG, MPI_BYTE);
+  MPI_File_write_at_all_end(file, bytes, MPI_STATUS_IGNORE);
+  MPI_File_sync(file);
+  show("synced", syncs > 0, 0);
+  MPI_File_close(&file);
+}
+
 /* A program that is written, closed and run: nobody else may have it open for writing. */
 static void run(void) {
   static unsigned char program[1 << 20];
@@ -267,6 +286,7 @@ int main(int argc, char** argv) {
   if (strcmp(how, "sought") == 0) seek_beside_writes();
   if (strcmp(how, "removed") == 0) removed();
   if (strcmp(how, "sparse") == 0) sparse();
+  if (strcmp(how, "synced") == 0) synced();
   if (strcmp(how, "run") == 0) run();
   if (strcmp(how, "limited") == 0) limited();
   if (strcmp(how, "spawned") == 0) spawned(argv[0]);
