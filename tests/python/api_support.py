@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, PROGRAMS, ROOT
+from conftest import AS_ROOT, LIMIT_S, PROGRAMS, ROOT, require
 
 LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--oversubscribe"], "mpich": ["mpirun.mpich"]}
 
@@ -17,8 +17,7 @@ LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--oversubscribe"], "mpich": ["mpirun
 def require_library():
     from offpath.base.paths import paths
 
-    if not (paths().lib / "liboffpath.so.0").exists() or not paths().service.exists():
-        pytest.skip("not built")
+    require(paths().lib / "liboffpath.so.0", paths().service)
 
 
 def require_executors():
@@ -38,8 +37,7 @@ def environment():
         "OFFPATH_SERVICE_SHARE": "1",
         "OFFPATH_RUNTIME_DIR": str(folder),
         "OFFPATH_INIT_TIMEOUT_S": "60",
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        **AS_ROOT,
         "PYTHONPATH": str(ROOT / "python"),
     }
     left = [file.name for file in folder.iterdir() if file.name != "lock"]

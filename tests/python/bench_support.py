@@ -7,18 +7,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import captured, require
 from offpath.base.paths import paths
 from offpath.launch.local import native_environment
 from offpath.launch.mpis import MPICH, OPENMPI, launcher
-
-LIMIT_S = 60  # for a hang, never reached otherwise
 
 
 def program(kind: str, mpi: str, name: str) -> Path:
     """A program of apps/ or bench/ in the build tree; the test is skipped where it is not built."""
     path = getattr(paths(), kind) / mpi / name
-    if not path.exists():
-        pytest.skip(f"{path} is not built")
+    require(path)
     return path
 
 
@@ -30,7 +28,7 @@ def mpirun(mpi: str, np: int, path: Path, *arguments: str) -> subprocess.Complet
         command += ["--oversubscribe", "--bind-to", "none"]
     elif crowded and paths().yield_library.exists():
         command += ["-genv", "LD_PRELOAD", str(paths().yield_library)]
-    return subprocess.run([*command, path, *arguments], capture_output=True, text=True, timeout=LIMIT_S, env=env)
+    return captured([*command, path, *arguments], env=env)
 
 
 def stand_in_prefix(folder: Path) -> Path:
@@ -50,6 +48,17 @@ def stand_in_prefix(folder: Path) -> Path:
     source = "int offpath_stand_in;\n"
     subprocess.run(["gcc", "-shared", "-fPIC", "-xc", "-", "-o", library], input=source, text=True, check=True)
     return folder
+
+
+def prefix_with(kind: str, name: str):
+    """A fixture: the environment in which the command line uses such a prefix, where that program is built."""
+
+    @pytest.fixture(scope="module")
+    def prefix(tmp_path_factory):
+        program(kind, "mpich", name)
+        return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp(name) / "prefix"))}
+
+    return prefix
 
 
 def assert_checks(written: dict, result: subprocess.CompletedProcess, names: list[str]) -> None:

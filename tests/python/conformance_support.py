@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
-from conftest import FULL
+from conftest import FULL, MPIS  # noqa: F401
 from offpath.base.paths import paths
 from offpath.base.processes import Completed
 from offpath.lab import Lab
 from offpath.launch.local import local_mpirun
 
-MPIS = ("openmpi", "mpich")
 LIMIT_S = 3600 if FULL else 900  # for a hang, never reached otherwise
 # Open MPI's SUM of 8-bit types is wrong with its AVX code, with and without us.
 NATIVE = {"OMPI_MCA_op": "^avx"}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Shared by the tests of the command line and the lab. None of them depends on timing or on the C++ parts."""
 
+import concurrent.futures
 import itertools
 import os
 import random
@@ -29,6 +30,8 @@ os.environ[drawn.VARIABLE] = str(SEED)  # before workers are started: they read 
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")
 os.environ["OFFPATH_POLICY_FILE"] = "none"  # what somebody tuned on this machine is not tested here
 
+MPIS = ("openmpi", "mpich")
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root")
 
 
@@ -67,7 +70,7 @@ def _of_other_mpi(items: list) -> set:
     for item in items:
         callspec = getattr(item, "callspec", None)
         if callspec and item.get_closest_marker("machine"):
-            for mpi in {"openmpi", "mpich"} & {str(value) for value in callspec.params.values()}:
+            for mpi in set(MPIS) & {str(value) for value in callspec.params.values()}:
                 twins.setdefault(item.nodeid.replace(mpi, "MPI"), {})[mpi] = item
     both = [pair for pair in twins.values() if len(pair) == 2]
     return {pair[random.Random(f"{SEED} {pair['mpich'].module.__name__}").choice(sorted(pair))] for pair in both}
@@ -101,16 +104,33 @@ def pytest_runtest_setup(item):
         pytest.fail('this test looks at the whole machine. With -n give -m "not alone", too', pytrace=False)
 
 
+def captured(argv: list, timeout: float | None = LIMIT_S, **options) -> subprocess.CompletedProcess:
+    """Runs it to its end."""
+    return subprocess.run(argv, capture_output=True, text=True, timeout=timeout, **options)
+
+
 def offpath(*arguments: str, env: dict | None = None, **options) -> subprocess.CompletedProcess:
     """Runs the command line to its end."""
-    return subprocess.run(
-        [str(ROOT / "offpath"), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        env=os.environ | (env or {}),
-        **options,
-    )
+    return captured([str(ROOT / "offpath"), *arguments], env=os.environ | (env or {}), **options)
+
+
+def succeeded(result):
+    """The result of something that has ended with 0."""
+    assert result.returncode == 0, f"{result.stdout}{result.stderr}"
+    return result
+
+
+def require(*files: Path) -> None:
+    """Skips the test where one of them is not built."""
+    for file in files:
+        if not file.exists():
+            pytest.skip(f"{file} is not built")
+
+
+def together(function, rows) -> list:
+    """What it returns for each of the rows of arguments, at the same time."""
+    with concurrent.futures.ThreadPoolExecutor(len(rows)) as pool:
+        return [each.result() for each in [pool.submit(function, *row) for row in rows]]
 
 
 def eventually(look):
@@ -167,7 +187,7 @@ def lab_name():
 def programs(tmp_path_factory):
     """Folder: some programs built with each MPI, and a prefix whose library only shows that it is loaded."""
     folder = tmp_path_factory.mktemp("programs")
-    for mpi in ("openmpi", "mpich"):
+    for mpi in MPIS:
         for name in ("hello", "kinds", "cut"):
             subprocess.run([f"mpicc.{mpi}", PROGRAMS / f"{name}.c", "-o", folder / f"{name}_{mpi}"], check=True)
     library = folder / "prefix" / "lib" / "liboffpath_mpi.so"
@@ -180,11 +200,7 @@ def programs(tmp_path_factory):
 
 @pytest.fixture
 def witness_env(programs):
-    return {
-        "OFFPATH_PREFIX": str(programs / "prefix"),
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    }
+    return {"OFFPATH_PREFIX": str(programs / "prefix"), **AS_ROOT}
 
 
 @pytest.fixture(scope="module")
@@ -196,13 +212,12 @@ def lab():
         yield lab
 
 
-@pytest.fixture(scope="module", params=("openmpi", "mpich"))
+@pytest.fixture(scope="module", params=MPIS)
 def traced(request, tmp_path_factory):
     """An MPI, and programs/traced.c built with it."""
     from offpath.base.paths import paths
 
-    if not (paths().lib / f"liboffpath_mpi_{request.param}.so").exists():
-        pytest.skip("not built")
+    require(paths().lib / f"liboffpath_mpi_{request.param}.so")
     program = tmp_path_factory.mktemp(request.param) / "traced"
     subprocess.run([f"mpicc.{request.param}", PROGRAMS / "traced.c", "-O", "-g", "-o", program], check=True)
     return request.param, program

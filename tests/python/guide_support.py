@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from conftest import LIMIT_S, PROGRAMS, ROOT
+from conftest import AS_ROOT, LIMIT_S, PROGRAMS, ROOT, captured
 
 GUIDES = sorted((ROOT / "docs").glob("guide-*.md"))
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
@@ -51,8 +51,7 @@ class Place:
         variables |= {
             "PATH": ":".join(map(str, [*ours, self.python, os.environ["PATH"]])),
             "OFFPATH_RUNTIME_DIR": runtime,
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            **AS_ROOT,
             "OMPI_MCA_rmaps_base_oversubscribe": "1",  # a guide does not know how few cores there are
         }
         if self.prefix is None:
@@ -70,10 +69,9 @@ class Place:
             if any(name in line for line in lines):
                 subprocess.run([compiler, source, "-o", folder / name], check=True)
         with tempfile.TemporaryDirectory(prefix="offpath-guide-") as runtime:  # paths of sockets are bounded
-            return subprocess.run(
-                ["bash", "-e", "-c", "\n".join(lines)], cwd=folder, env=self.environment(runtime), capture_output=True,
-                text=True, timeout=2 * LIMIT_S,
-            )  # fmt: skip
+            return captured(
+                ["bash", "-e", "-c", "\n".join(lines)], cwd=folder, env=self.environment(runtime), timeout=2 * LIMIT_S
+            )
 
 
 def missing_for(lines: list[str]) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, ROOT
+from conftest import ROOT, captured, succeeded
 from offpath.base.errors import UserError
 from offpath.base.files import new_secret
 from offpath.base.paths import paths
@@ -63,18 +63,13 @@ class Builder:
 
     def compile(self, arguments: list, targets: str | None = None, language: str = "c") -> subprocess.CompletedProcess:
         words = [compiler(language), "-O2", "-Wall", "-Werror", f"-fopenmp-targets={targets or self.targets}"]
-        result = subprocess.run(
-            [*words, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, timeout=LIMIT_S
-        )
-        assert result.returncode == 0, result.stderr
+        result = succeeded(captured([*words, *map(str, arguments)], cwd=self.folder))
         assert result.stderr == "" or "OFFPATH_CC_VERBOSE" in os.environ, result.stderr
         return result
 
 
 def run(program: Path | str, *arguments: str, env: Mapping[str, str] = {}) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [str(program), *arguments], capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | dict(env)
-    )
+    return captured([str(program), *arguments], env=os.environ | dict(env))
 
 
 @contextlib.contextmanager

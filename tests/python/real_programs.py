@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import captured
 
 ROOT = Path(__file__).resolve().parents[2]
 FETCHED = ROOT / "build" / "real-programs"
@@ -28,7 +29,7 @@ def petsc(folder: Path, name: str) -> str:
     """An example of Debian's PETSc, built with Open MPI like that."""
     source = need(PETSC_EXAMPLES / name)
     compiler = ["mpif90.openmpi", "-ffree-line-length-none"] if source.suffix == ".F90" else ["mpicc.openmpi", "-O1"]
-    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "petsc"], capture_output=True, text=True, check=True)
+    flags = captured(["pkg-config", "--cflags", "--libs", "petsc"], check=True)
     program = folder / source.stem
     command = [*compiler, "-w", str(source), *flags.stdout.split(), "-lm", "-o", str(program)]
     subprocess.run(command, check=True, capture_output=True)
@@ -50,7 +51,7 @@ def hpcc(folder: Path) -> list[str]:
 
 def mpi4py(mpi: str) -> tuple[Path, dict[str, str]]:
     """The folder of mpi4py's tests, and the environment in which Python finds the module built for `mpi`."""
-    result = subprocess.run([ROOT / "tools" / "setup", "--programs"], capture_output=True, text=True, check=False)
+    result = captured([ROOT / "tools" / "setup", "--programs"], timeout=None)
     if result.returncode != 0:
         pytest.skip(f"mpi4py could not be fetched: {result.stderr.strip()[-200:]}")
     return FETCHED / "mpi4py" / "test", {} if mpi == "openmpi" else {"PYTHONPATH": str(FETCHED / "mpich")}

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `offpath run --metrics PORT` serves on a node of a lab, as Prometheus there would get it."""
 
-import subprocess
 import sys
 
-from conftest import LIMIT_S
+from conftest import captured, succeeded
 from offpath.lab import Lab
 from prometheus_client import parser
 from prometheus_client.samples import Sample
@@ -23,8 +22,7 @@ print(text)
 def scrape(lab: Lab, node: str, url: str) -> tuple[list[float], dict[str, Sample]]:
     """On the node itself, where the address means it: when that began and ended, and a sample of each name."""
     words = lab.inside(node, [sys.executable, "-c", SCRIPT, url])
-    result = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(captured(words))
     times, _, text = result.stdout.partition("\n")
     families = parser.text_string_to_metric_families(text)
     samples = {sample.name.removeprefix("offpath_"): sample for family in families for sample in family.samples}

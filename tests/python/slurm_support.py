@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import LIMIT_S
+from conftest import AS_ROOT, LIMIT_S, captured
 from offpath.lab import Lab, inventory, slurm
-
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 class Cluster:
@@ -28,10 +26,7 @@ class Cluster:
         self, argv: Sequence[str], folder: Path, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess:
         """Runs `argv` as somebody who is logged in, in a folder that the nodes see, to its end."""
-        return subprocess.run(
-            slurm.command(self.lab, argv), capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=folder,
-            env=os.environ | self.environment | (env or {}),
-        )  # fmt: skip
+        return captured(slurm.command(self.lab, argv), cwd=folder, env=os.environ | self.environment | (env or {}))
 
     def batch(self, script: str, folder: Path, *options: str, wait: bool = True) -> str:
         """Submits it, standard error in its output; the job's number. With `wait` when it has ended."""

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, ROOT, eventually, offpath
+from conftest import LIMIT_S, ROOT, eventually, offpath, require, succeeded
 from offpath.base import abandoned, handover
 from offpath.base.paths import paths
 
@@ -44,15 +44,13 @@ def by_an_agent(folder: Path, over: contextlib.ExitStack) -> None:
 
 
 def by_a_dpus_service(folder: Path, _) -> None:
-    result = subprocess.run([str(paths().service), "--for-agents"], input=bytes(32), capture_output=True)
-    assert result.returncode == 0, result.stderr
+    succeeded(subprocess.run([str(paths().service), "--for-agents"], input=bytes(32), capture_output=True))
 
 
 @contextlib.contextmanager
 def attached(variables):
     """A service that nobody uses any more may end before its thread that removes these folders has begun."""
-    if not paths().service.exists() or not (paths().lib / "liboffpath.so").exists():
-        pytest.skip("not built")
+    require(paths().service, paths().lib / "liboffpath.so")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     client = subprocess.Popen([sys.executable, "-c", ATTACH], env=os.environ | variables, **pipes)
     assert client.stdout.readline() == "\n"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, captured
 from offpath.base import words
 
 WORDS = "include/offpath/words"
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.machine]
 def configured(tmp_path_factory):
     """A copy of the sources with a configured build folder beside it."""
     folder = tmp_path_factory.mktemp("adding")
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    listed = captured(["git", "ls-files"], cwd=ROOT, check=True).stdout.split()
     for name in listed:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
@@ -79,29 +79,21 @@ def run_python(folder, *files):
     """Tests of the scratch copy, with its own modules."""
     command = [sys.executable, "-m", "pytest", "-q", *files]
     env = {**os.environ, "PYTHONPATH": str(folder / "python"), "OFFPATH_PREFIX": str(folder / "build/release")}
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=env)
+    result = captured(command, cwd=folder, timeout=300, env=env)
     return result.returncode == 0 or result.stdout
 
 
 def build(folder, target):
     subprocess.run(
-        ["cmake", "--build", "build/release", "--target", target],
-        cwd=folder,
-        check=True,
-        timeout=900,
+        ["cmake", "--build", "build/release", "--target", target], cwd=folder, check=True, timeout=900,
         env={**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"},
-    )
+    )  # fmt: skip
 
 
 def run_tests(folder, target, pattern):
     build(folder, target)
-    out = subprocess.run(
-        [f"build/release/bin/{target}", f"--gtest_filter={pattern}"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
+    out = captured(
+        [f"build/release/bin/{target}", f"--gtest_filter={pattern}"], cwd=folder, check=True, timeout=300
     ).stdout
     assert "[  PASSED  ] 0 tests" not in out
 
@@ -198,9 +190,7 @@ def test_an_mpi_function_moves_from_one_list_to_the_other(scratch):
     append_after(scratch / WORDS / "mpi_functions.def", "OFFPATH_MPI_TIMED(Intercomm_create", row)
     assert touched(scratch) == 2
     build(scratch, "offpath_mpi")
-    exported = subprocess.run(
-        ["nm", "-D", "--defined-only", scratch / "build/release/lib/liboffpath_mpi.so"], capture_output=True, text=True
-    ).stdout
+    exported = captured(["nm", "-D", "--defined-only", scratch / "build/release/lib/liboffpath_mpi.so"]).stdout
     assert " MPI_Buffer_detach\n" in exported
     build(scratch, "offpath_profile_mpich")
     assert run_python(scratch, "tests/python/test_mpi_functions.py") is True

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from bench_support import mpirun, program
-from conftest import ROOT, offpath, requires_root
+from conftest import ROOT, offpath, requires_root, succeeded
 
 GUIDE = ROOT / "docs" / "guide-amr.md"
 COMMON = ("--across", "9", "--down", "2", "--cells", "4", "--steps", "40", "--case", "wave")
@@ -52,7 +52,6 @@ def test_the_commands_of_the_guide(monkeypatch, tmp_path):
 @pytest.mark.nightly
 def test_the_benchmark_finds_the_same_bits_in_a_lab(tmp_path):
     file = tmp_path / "bench.json"
-    done = offpath("bench", "amr", "--steps", "20", "--work", "1", "--runs", "1", "--json", str(file))
-    assert done.returncode == 0, done.stderr
+    succeeded(offpath("bench", "amr", "--steps", "20", "--work", "1", "--runs", "1", "--json", str(file)))
     rows = {row["variant"]: row for row in json.loads(file.read_text())["rows"]}
     assert set(rows) == {"own", "static", "balanced"} and rows["own"]["imbalance"] > 1.2

@@ -2,12 +2,11 @@
 """On which cores the service of a C or Python program is: those that no rank of its job here is bound to."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 from api_support import environment  # noqa: F401
-from conftest import LIMIT_S, PROGRAMS
+from conftest import PROGRAMS, captured, succeeded
 
 CORES = sorted(os.sched_getaffinity(0))
 pytestmark = pytest.mark.skipif(len(CORES) < 2, reason="needs two cores")
@@ -34,7 +33,6 @@ def test_cores_of_the_service(ranks, served, environment):  # noqa: F811
     named = ["".join(str(CORES[int(c)]) if c.isdigit() else c for c in rank) for rank in ranks]
     env = {name: value for name, value in environment.items() if name != "OFFPATH_SERVICE_SHARE"}
     words = [sys.executable, str(PROGRAMS / "cores.py"), two, *named]
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=LIMIT_S)
-    assert done.returncode == 0, done.stderr
+    done = succeeded(captured(words, env=env))
     found = [NONE if NONE in line else line for line in done.stdout.splitlines()]
     assert found == [served if served == NONE else str(CORES[int(served)])], done.stdout

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, captured
 from offpath.api import constants, failures, structs
 
 HEADER = ROOT / "include" / "offpath" / "offpath.h"
@@ -24,7 +24,7 @@ ENUMS = {
 
 def values(name):
     command = ["gcc", "-E", "-P", f"-I{ROOT}/include", HEADER]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    text = captured(command, check=True).stdout
     body = re.search(rf"typedef enum offpath_{name} {{(.*?)}} offpath_{name}_t", text, re.DOTALL)[1]
     return {key: int(value) for key, value in re.findall(r"OFFPATH_(\w+) = (-?\d+)", body)}
 
@@ -58,7 +58,7 @@ def test_structs_are_laid_out_as_in_c(tmp_path):
         expected.append(" ".join(map(str, [ctypes.sizeof(struct), *sizes])))
     (tmp_path / "sizes.c").write_text("\n".join([*lines, "return 0; }"]))
     subprocess.run(["gcc", f"-I{ROOT}/include", tmp_path / "sizes.c", "-o", tmp_path / "sizes"], check=True)
-    printed = subprocess.run([tmp_path / "sizes"], capture_output=True, text=True, check=True).stdout.splitlines()
+    printed = captured([tmp_path / "sizes"], check=True).stdout.splitlines()
     assert dict(zip(in_the_header, printed)) == dict(zip(in_the_header, expected))
 
 
@@ -70,7 +70,7 @@ def test_every_error_is_an_exception():
 def test_importing_costs_nothing():
     """The command line and programs that only ask for the version load no NumPy, and nothing of the interface."""
     code = "import sys, offpath, offpath.cli.commands; assert offpath.__version__; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = captured([sys.executable, "-c", code], check=True)
     modules = loaded.stdout.split()
     assert "numpy" not in modules and not [name for name in modules if name.startswith("offpath.api")]
 

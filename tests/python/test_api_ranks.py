@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from api_support import LAUNCHERS, environment, finish, ranks, start  # noqa: F401
-from conftest import LIMIT_S, PROGRAMS
+from conftest import PROGRAMS, captured, succeeded
 from test_api_rendezvous import free_port
 
 
@@ -24,11 +24,9 @@ def all_of(processes):
 
 @pytest.mark.parametrize("mpi, size", [("openmpi", 3), ("mpich", 4)])
 def test_under_mpirun(mpi, size, environment):  # noqa: F811
-    result = subprocess.run(
-        [*LAUNCHERS[mpi], "-np", str(size), sys.executable, "team.py"], env=environment, cwd=PROGRAMS,
-        capture_output=True, text=True, timeout=LIMIT_S,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    result = succeeded(captured(
+        [*LAUNCHERS[mpi], "-np", str(size), sys.executable, "team.py"], env=environment, cwd=PROGRAMS
+    ))
     assert_all_is_right(result.stdout, size)
 
 
@@ -39,8 +37,7 @@ def test_with_mpi4py(environment):  # noqa: F811
     folders = [path for path in sys.path if path.endswith("site-packages")]
     debian = environment | {"PYTHONPATH": ":".join([environment["PYTHONPATH"], *folders])}
     command = [*LAUNCHERS["openmpi"], "-np", "3", "/usr/bin/python3", "team.py", "mpi4py"]
-    result = subprocess.run(command, env=debian, cwd=PROGRAMS, capture_output=True, text=True, timeout=LIMIT_S)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(captured(command, env=debian, cwd=PROGRAMS))
     assert_all_is_right(result.stdout, 3)
 
 
@@ -137,7 +134,7 @@ def test_without_numpy(environment, tmp_path):  # noqa: F811
 @pytest.mark.skipif(shutil.which("python3.9") is None, reason="there is no Python 3.9")
 def test_on_the_oldest_python(environment):  # noqa: F811
     code = "import offpath, array; x = array.array('i', [3])\nwith offpath.init() as t: t.allreduce(x, x); print(x[0])"
-    result = subprocess.run(["python3.9", "-c", code], env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+    result = captured(["python3.9", "-c", code], env=environment)
     if "command not found" in result.stderr:
         pytest.skip("there is no Python 3.9")
     assert result.stdout == "3\n", result.stderr

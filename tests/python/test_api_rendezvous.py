@@ -7,6 +7,7 @@ import socket
 import threading
 
 import pytest
+from conftest import together
 from offpath import ArgumentError, FolderStore, NoServiceError, OffpathError, TcpStore, WaitTimeout
 from offpath.base import proc
 from offpath.rendezvous import launchers, start
@@ -86,11 +87,7 @@ def meet(stores, timeout=20.0, ranks=None, size=None, secret=b"", address=None, 
         except OffpathError as error:
             out[rank] = error
 
-    threads = [threading.Thread(target=one, args=(rank,)) for rank in (range(size) if ranks is None else ranks)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(one, [(rank,) for rank in (range(size) if ranks is None else ranks)])
     return out
 
 
@@ -220,11 +217,7 @@ def test_different_secrets_are_named():
         except OffpathError as error:
             out[rank] = error
 
-    threads = [threading.Thread(target=one, args=(rank, SECRET + bytes([rank]))) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(one, [(rank, SECRET + bytes([rank])) for rank in range(2)])
     assert all("the ranks have different secrets" in str(error) for error in out.values()), out
 
 
@@ -327,11 +320,7 @@ def test_who_was_told_of_another_number_of_ranks_says_so():
         except OffpathError as error:
             out[rank] = error
 
-    threads = [threading.Thread(target=one, args=(rank, 2 + rank)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(one, [(rank, 2 + rank) for rank in range(2)])
     assert "rank 0 says that there are 2 ranks, and rank 1 that there are 3" in str(out[1]), out
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import offpath
 import pytest
 from api_support import environment, finish, start  # noqa: F401
+from conftest import together
 from offpath.api.posting import Posting
 
 
@@ -331,8 +332,4 @@ def test_many_threads_use_one_session(session):
         for count in range(1, 60):
             assert team.allreduce(np.full(count, 2.0)).sum() == 2 * count
 
-    threads = [threading.Thread(target=work, args=(team_of(session),)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(work, [(team_of(session),) for _ in range(4)])

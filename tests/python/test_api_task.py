@@ -8,14 +8,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 import numpy as np
 import offpath
 import pytest
 from api_support import environment, require_executors  # noqa: F401
-from conftest import PROGRAMS, ROOT, eventually
+from conftest import PROGRAMS, ROOT, captured, eventually, together
 from offpath.api import calling
 from offpath.api.buffers import Buffer
 from offpath.api.versions import Versions
@@ -182,12 +181,8 @@ def test_what_an_exception_says_may_be_anything(session, text):  # noqa: F811
 
 
 def test_all_threads_that_wait_have_the_result(session):  # noqa: F811
-    task, found = session.task(functions.awkward, os.getpid(), False), []
-    threads = [threading.Thread(target=lambda: found.append(task.wait())) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    task = session.task(functions.awkward, os.getpid(), False)
+    found = together(task.wait, [()] * 4)
     assert [type(one) for one in found] == [functions.Awkward] * 4
 
 
@@ -394,7 +389,7 @@ def test_without_numpy(environment, tmp_path):  # noqa: F811
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
     command = [bare / "bin" / "python", "-c", NO_NUMPY.format(folder=str(PROGRAMS))]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    done = captured(command, env=environment, timeout=60)
     assert done.stdout == "[2, 3]\n", done.stderr
 
 
@@ -453,9 +448,7 @@ def test_services_and_executors_are_contained(environment, tmp_path):  # noqa: F
         keep = [f"--{kind}-caps=-all,+dac_read_search" for kind in ("inh", "ambient")]
         command = ["setpriv", "--reuid=65534", "--clear-groups", *keep, *command]
     try:
-        done = subprocess.run(
-            command, env=environment | own, cwd=folder, capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
+        done = captured(command, env=environment | own, cwd=folder, timeout=60)
     finally:
         shutil.rmtree(folder)
     assert done.stdout == "1 1 True\nclosed\n", done.stdout + done.stderr

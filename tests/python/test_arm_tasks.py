@@ -11,7 +11,7 @@ import textwrap
 import openmp_support
 import pytest
 from bench_support import mpirun
-from conftest import LIMIT_S, ROOT, eventually
+from conftest import LIMIT_S, ROOT, captured, eventually, succeeded
 from offpath.base.paths import paths
 from openmp_support import PROGRAMS, TARGETS, Builder, requires
 from test_task_requests import built  # noqa: F401
@@ -108,11 +108,7 @@ def test_crashes_have_last_words_and_missing_functions_a_line(tmp_path, built, d
     shutil.copy(built / "libfunctions.so", library)
     shutil.copy(FUNCTIONS, for_arm(library))
     variables = os.environ | dpu | {"PYTHONPATH": str(ROOT / "python"), "OFFPATH_TASK_EXECUTORS": "2"}
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(PROGRAM), library], env=variables, capture_output=True, text=True,
-        timeout=LIMIT_S,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = succeeded(captured([sys.executable, "-c", textwrap.dedent(PROGRAM), library], env=variables))
     processor, segv, abort, returned, missing = done.stdout.splitlines()
     assert processor == "aarch64"
     assert re.search(r"^11 .*signal 11 \(Segmentation fault\) at address 0x10 in \S*aarch64/libfunctions.so\+0x", segv)

@@ -4,8 +4,8 @@
 import json
 
 import pytest
-from bench_support import assert_self_contained, program, stand_in_prefix
-from conftest import assert_one_line_error, offpath, requires_root
+from bench_support import assert_self_contained, prefix_with
+from conftest import assert_one_line_error, offpath, requires_root, succeeded
 
 ROW_KEYS = {
     "mpi", "mode", "bytes_per_peer", "ranks", "t_pure_ns", "t_compute_ns", "t_total_ns", "efficiency", "host_cpu_ns",
@@ -13,10 +13,7 @@ ROW_KEYS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    program("bench", "mpich", "collectives")
-    return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp("bench") / "prefix"))}
+prefix = prefix_with("bench", "collectives")
 
 
 def check_result(result, kinds, runs):
@@ -38,11 +35,10 @@ def check_result(result, kinds, runs):
 @pytest.mark.machine
 def test_command_writes_json_and_page(prefix, tmp_path):
     files = tmp_path / "a.json", tmp_path / "new" / "a.html"
-    result = offpath(
+    result = succeeded(offpath(
         "bench", "alltoall", "--loopback", "--mpi", "mpich", "--sizes", "4K", "--runs", "2", "--repeats", "2", "--json",
         str(files[0]), "--html", str(files[1]), env=prefix,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    ))  # fmt: skip
     assert "4 KiB" in result.stdout and result.stdout.splitlines()[-1].startswith("checks: none")
     assert "loopback" in result.stderr
     written = json.loads(files[0].read_text())
@@ -54,11 +50,10 @@ def test_command_writes_json_and_page(prefix, tmp_path):
 @requires_root
 def test_command_in_a_lab(prefix, tmp_path):
     file = tmp_path / "a.json"
-    result = offpath(
+    succeeded(offpath(
         "bench", "alltoall", "--mpi", "mpich", "--rate", "1gbit", "--sizes", "4K", "--runs", "1", "--repeats", "2",
         "--json", str(file), env=prefix,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    ))  # fmt: skip
     written = json.loads(file.read_text())
     check_result(written, ["mpich"], runs=1)
     assert written["meta"]["hardware"] == "emulated" and written["meta"]["rate"] == "1gbit"

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from bench_support import assert_self_contained, program, stand_in_prefix
+from bench_support import assert_self_contained, prefix_with
 from conftest import assert_one_line_error, offpath, requires_root
 from offpath.base import console
 from offpath.base.errors import UserError
@@ -233,10 +233,7 @@ def test_estimate_grows_with_what_there_is_to_do():
     assert estimate((4 << 20,), 1, 250e6) > estimate((1 << 20,), 1, 250e6) > estimate((1 << 20,), 1, 1e9)
 
 
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    program("bench", "mpich", "collectives")
-    return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp("bench") / "prefix"))}
+prefix = prefix_with("bench", "collectives")
 
 
 TINY = ["--collectives", "ibcast,ireduce_scatter_block", "--sizes", "8,4K", "--runs", "1", "--repeats", "1"]

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from conftest import assert_one_line_error, offpath
+from conftest import assert_one_line_error, offpath, require, succeeded
 from offpath.base.paths import paths
 from offpath.bench import compression_sources, compression_transfers
 from offpath.launch import mpis
@@ -17,9 +17,9 @@ FIELDS = {"velocity", "halo", "tiles", "single", "text", "random"}
 
 def test_command_writes_a_row_for_each_field_and_method(tmp_path):
     file = tmp_path / "compression.json"
-    done = offpath("bench", "compression", "--size", "256K", "--chunks", "4K,56K",
-                   "--repeats", "1", "--json", str(file))  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = succeeded(offpath(
+        "bench", "compression", "--size", "256K", "--chunks", "4K,56K", "--repeats", "1", "--json", str(file)
+    ))
     rows = json.loads(file.read_text())["rows"]
     ratios = {(row["field"], row["method"], row["chunk_bytes"]): row["ratio"] for row in rows if row["kept"]}
     assert {row["field"] for row in rows} == FIELDS and all(row["verified"] for row in rows)
@@ -36,8 +36,7 @@ def test_command_writes_a_row_for_each_field_and_method(tmp_path):
 
 @pytest.mark.machine
 def test_what_applications_hold_and_packages_bring(tmp_path):
-    if not paths().app("fft3d", mpis.OPENMPI).exists():
-        pytest.skip("fft3d is not built")
+    require(paths().app("fft3d", mpis.OPENMPI))
     file = tmp_path / "result.json"
     done = offpath("bench", "compression", "--applications", "--standard", "--size", "256K", "--chunks", "56K",
                    "--repeats", "1", "--json", str(file))  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench_support import mpirun, program
-from conftest import ROOT, assert_one_line_error, eventually, offpath, requires_root
+from conftest import ROOT, assert_one_line_error, eventually, offpath, require, requires_root, succeeded
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.processes import Completed
@@ -158,12 +158,10 @@ def test_the_program_is_right_by_itself(mpi, kinds):
 )
 def test_kills(nodes, more, verdicts, tmp_path):
     program("bench", "mpich", "faults")
-    if not paths().preload_library.exists():
-        pytest.skip("not built")
+    require(paths().preload_library)
     out = tmp_path / "out.json"
     options = ["--programs", "random", "--nodes", nodes, "--mpi", "mpich", "--seed", "7", "--kills", "2", *more]
-    result = offpath("bench", "faults", *options, "--json", str(out), cwd=tmp_path)
-    assert result.returncode == 0, result.stdout + result.stderr
+    succeeded(offpath("bench", "faults", *options, "--json", str(out), cwd=tmp_path))
     written = json.loads(out.read_text())
     (row,) = written["rows"]
     assert row["kills_count"] == 2 == row["right_count"] + row["error_count"] and written["meta"]["seed"] == 7

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from bench_support import program
-from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
+from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath, require, succeeded
 from offpath.base.paths import paths
 from offpath.bench import guest_launches
 from offpath.bench.guest_launches import COMPUTES, ONE, OWN, SLEEPS, Outcome, Setting
@@ -106,8 +106,7 @@ def test_bad_arguments_are_one_line():
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """The folder in which launches keep their files: nothing may be left there."""
-    if not (paths().prefix / "bin" / "offpath-stranger").exists():
-        pytest.skip("offpath-stranger is not built")
+    require(paths().prefix / "bin" / "offpath-stranger")
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     assert list(tmp_path.iterdir()) == []
@@ -124,8 +123,7 @@ def test_it_runs(mpi, tmp_path, here):
     program("bench", mpi, "load")
     out = tmp_path / "out.json"
     options = ["--jobs", "2", "--ranks", "2", "--sessions", "own", "--strangers", "computes", "--seconds", "0.3"]
-    result = offpath("bench", "guest", "--mpi", mpi, *options, "--runs", "1", "--json", str(out))
-    assert result.returncode == 0, result.stdout + result.stderr
+    succeeded(offpath("bench", "guest", "--mpi", mpi, *options, "--runs", "1", "--json", str(out)))
     written = json.loads(out.read_text())
     assert [row["mode"] for row in written["rows"]] == ["native", "default", "dpu"]
     for row in written["rows"]:

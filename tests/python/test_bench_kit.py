@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import typer
+from conftest import captured, succeeded
 from offpath.base.errors import UserError
 from offpath.base.sizes import parse_numbers
 from offpath.bench import measuring
@@ -193,8 +194,7 @@ def test_a_module_in_the_folder_is_a_benchmark(tmp_path):
         "import sys; sys.argv = ['offpath', 'bench', 'new', '--json', 'out.json']\n"
         "from offpath.cli.main import main; main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+    done = succeeded(captured([sys.executable, "-c", code], cwd=tmp_path, timeout=60))
     (row,) = json.loads((tmp_path / "out.json").read_text())["rows"]
     assert row == {"who": "me", "ns": 5, "verified": True, "runs": 2}
     assert "A table" in done.stdout and done.stdout.splitlines()[-1].startswith("checks: none")

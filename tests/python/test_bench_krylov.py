@@ -6,7 +6,7 @@ import json
 import numpy
 import pytest
 from bench_support import assert_checks
-from conftest import offpath, requires_root
+from conftest import offpath, requires_root, succeeded
 from offpath.base.errors import UserError
 from offpath.bench import matrix_market
 from offpath.bench.krylov_model import Model, Parts
@@ -19,8 +19,7 @@ TINY = ("--runs", "1", "--iterations", "3", "--accuracy-iterations", "8")
 def bench(tmp_path, *arguments: str) -> dict:
     plugin()
     file = tmp_path / "out.json"
-    result = offpath("bench", "krylov", *TINY, *arguments, "--json", str(file))
-    assert result.returncode == 0, result.stderr
+    result = succeeded(offpath("bench", "krylov", *TINY, *arguments, "--json", str(file)))
     written = json.loads(file.read_text())
     names = [f"{solver}/krylov_{peer}_ratio" for solver in ("cg", "pipecg") for peer in ("same_ranks", "all_cores")]
     assert_checks(written, result, [name for name in names if "--lab" not in arguments or "same_ranks" in name])

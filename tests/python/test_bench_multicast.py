@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from conftest import assert_one_line_error, offpath, requires_root
+from conftest import assert_one_line_error, offpath, requires_root, succeeded
 
 ALLGATHER = "--sizes 256K --collectives iallgather"
 
@@ -12,8 +12,7 @@ ALLGATHER = "--sizes 256K --collectives iallgather"
 def rows_of(tmp_path, what, *options, least=0.9):
     written = tmp_path / "multicast.json"
     usual = "--nodes 2 --by multicast --no-hosts --repeats 2 --runs 1"
-    result = offpath("bench", "multicast", *usual.split(), *what.split(), "--json", str(written), *options)
-    assert result.returncode == 0, result.stderr
+    succeeded(offpath("bench", "multicast", *usual.split(), *what.split(), "--json", str(written), *options))
     data = json.loads(written.read_text())
     for row in data["rows"]:
         assert row["verified"] and 0 < row["time_min_ns"] <= row["time_ns"] <= row["time_max_ns"]

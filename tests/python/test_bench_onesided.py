@@ -6,8 +6,8 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
-from bench_support import assert_checks, assert_self_contained, mpirun, program, stand_in_prefix
-from conftest import assert_one_line_error, offpath, requires_root
+from bench_support import assert_checks, assert_self_contained, mpirun, prefix_with, program
+from conftest import assert_one_line_error, offpath, requires_root, succeeded
 from offpath.base import console
 from offpath.bench import measuring
 from offpath.bench.kit import trust, turns
@@ -56,8 +56,7 @@ def test_verifies_and_writes_a_row_for_each_size_and_target(mpi, operation, np, 
     sizes = [8] if operation in OF_A_WORD else [1, 8, 70001]
     given = ["--operation", operation, "--sizes", ",".join(map(str, sizes))]
     work = ["--work-iterations", ",".join(["30"] * 2 * len(sizes))]
-    result = onesided(mpi, np, *given, *TINY, *work, "--json", str(file))
-    assert result.returncode == 0, result.stderr
+    succeeded(onesided(mpi, np, *given, *TINY, *work, "--json", str(file)))
     written = check_rows(file, operation, sizes, np)
     assert all(row["work_iterations"] == 30 and row["interface"] == "mpi" for row in written["rows"])
 
@@ -114,21 +113,17 @@ def test_refuses_an_odd_number_of_ranks():
     assert result.returncode != 0 and "onesided: 3 ranks" in result.stderr
 
 
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    program("bench", "mpich", "onesided")
-    return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp("onesided") / "prefix"))}
+prefix = prefix_with("bench", "onesided")
 
 
 @requires_root
 def test_command_in_a_lab(tmp_path):
     program("bench", "mpich", "onesided")
     file, page = tmp_path / "a.json", tmp_path / "a.html"
-    result = offpath(
+    result = succeeded(offpath(
         "bench", "onesided", "--rate", "1gbit", "--operations", "get,put_rate", "--sizes", "8,4K", "--runs", "1",
         "--repeats", "1", "--policy", "window:dpu", "--json", str(file), "--html", str(page),
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    ))  # fmt: skip
     written = json.loads(file.read_text())
     found = [(row["mpi"], row["operation"], row["bytes"], row["target"], row["peer"]) for row in written["rows"]]
     assert found == [

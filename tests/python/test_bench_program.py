@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from bench_support import mpirun, program
+from conftest import succeeded
 from offpath.bench.measuring import COLLECTIVES
 
 # Says that it is done and moves nothing.
@@ -28,11 +29,10 @@ def collectives(mpi, np, *arguments):
 @pytest.mark.parametrize("np", [1, 3])
 def test_verifies_and_writes_a_row_for_each_size(mpi, collective, np, tmp_path):
     file = tmp_path / "out.json"
-    result = collectives(
+    succeeded(collectives(
         mpi, np, "--collective", collective, "--sizes", "1,12297", "--repeats", "2", "--warmup", "1", "--verify",
         "--tests", "3", "--work-iterations", "3,40", "--json", str(file),
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    ))  # fmt: skip
     written = json.loads(file.read_text())
     assert written["collective"] == collective and written["tests"] == 3
     assert [row["bytes"] for row in written["rows"]] == [1, 12297]

@@ -5,8 +5,8 @@ import json
 import subprocess
 
 import pytest
-from bench_support import assert_self_contained, mpirun, program, stand_in_prefix
-from conftest import assert_one_line_error, offpath, requires_root
+from bench_support import assert_self_contained, mpirun, prefix_with, program
+from conftest import assert_one_line_error, offpath, requires_root, succeeded
 from offpath.bench import measuring
 from offpath.bench.measuring import ALONE
 from offpath.bench.suite import pt2pt as bench_pt2pt
@@ -31,11 +31,10 @@ def pt2pt(mpi, np, *arguments):
 @pytest.mark.parametrize("pattern", bench_pt2pt.PATTERNS)
 def test_verifies_and_writes_a_row_for_each_size(mpi, pattern, tmp_path):
     file = tmp_path / "out.json"
-    result = pt2pt(
-        mpi, 2, "--pattern", pattern, "--sizes", "1,140001", "--repeats", "2", "--warmup", "1", "--verify",
-        "--tests", "3", "--work-iterations", "3,40", "--json", str(file),
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    succeeded(pt2pt(
+        mpi, 2, "--pattern", pattern, "--sizes", "1,140001", "--repeats", "2", "--warmup", "1", "--verify", "--tests",
+        "3", "--work-iterations", "3,40", "--json", str(file),
+    ))  # fmt: skip
     written = json.loads(file.read_text())
     assert written["pattern"] == pattern and written["tests"] == 3
     assert [(row["bytes"], row["work_iterations"]) for row in written["rows"]] == [(1, 3), (140001, 40)]
@@ -69,11 +68,10 @@ def test_refuses_an_odd_number_of_ranks_and_unknown_patterns():
 def test_command_in_a_lab(tmp_path):
     program("bench", "mpich", "pt2pt")
     file, page = tmp_path / "a.json", tmp_path / "a.html"
-    result = offpath(
+    result = succeeded(offpath(
         "bench", "pt2pt", "--patterns", "posted,unexpected_any_8", "--sizes", "8,64K", "--most", "256K", "--runs", "1",
         "--repeats", "1", "--peers", "host", "--policy", "send:4K-inf:dpu", "--json", str(file), "--html", str(page),
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    ))  # fmt: skip
     written = json.loads(file.read_text())
     found = [(row["mpi"], row["pattern"], row["bytes"], row["peer"]) for row in written["rows"]]
     assert found == [
@@ -102,10 +100,7 @@ def test_eight_at_a_time_are_left_out_where_they_are_too_many():
     assert estimates[1] == pytest.approx(estimates[0] * 8 * (8 + (1 << 20)) / sum(sizes))
 
 
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    program("bench", "mpich", "pt2pt")
-    return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp("pt2pt") / "prefix"))}
+prefix = prefix_with("bench", "pt2pt")
 
 
 @pytest.mark.parametrize(

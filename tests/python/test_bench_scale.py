@@ -4,38 +4,17 @@
 import json
 
 import pytest
-from conftest import assert_one_line_error, offpath
+from conftest import assert_one_line_error, offpath, succeeded
 from offpath.bench.suite import scale
 
-STAGES = [
-    "init",
-    "dup",
-    "split",
-    "reduce",
-    "exchange",
-    "all communicators",
-    "message",
-    "window",
-]
+STAGES = ["init", "dup", "split", "reduce", "exchange", "all communicators", "message", "window"]
 
 
 @pytest.mark.machine
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_command_writes_a_row_for_each_stage(mpi, tmp_path):
     file = tmp_path / "scale.json"
-    done = offpath(
-        "bench",
-        "scale",
-        "--mpi",
-        mpi,
-        "--ranks",
-        "2,4",
-        "--runs",
-        "1",
-        "--json",
-        str(file),
-    )
-    assert done.returncode == 0, done.stderr
+    succeeded(offpath("bench", "scale", "--mpi", mpi, "--ranks", "2,4", "--runs", "1", "--json", str(file)))
     result = json.loads(file.read_text())
     found = [(row["ranks"], row["mode"], row["stage"]) for row in result["rows"]]
     assert found == [

@@ -2,11 +2,10 @@
 """The benchmark of trainings: what it makes of launches, and at length that it runs."""
 
 import json
-import subprocess
 import tempfile
 
 import pytest
-from conftest import LIMIT_S, assert_one_line_error, offpath, requires_root
+from conftest import assert_one_line_error, captured, offpath, requires_root, succeeded
 from offpath.base.errors import UserError
 from offpath.bench import training_epochs, training_steps
 from offpath.bench.suite import training
@@ -83,22 +82,10 @@ def test_a_launch_that_fails_says_its_first_error_and_where_the_rest_is(out, err
 def test_it_runs(model, shape, tmp_path):
     interpreter()
     small = [
-        "--parts",
-        "epochs",
-        "--runs",
-        "1",
-        "--rounds",
-        "1",
-        "--pictures",
-        "32",
-        "--model",
-        model,
-        "--shape",
-        shape,
+        "--parts", "epochs", "--runs", "1", "--rounds", "1", "--pictures", "32", "--model", model, "--shape", shape
     ]
     places = ["--placement", "cores,dpu,node", "--epoch-nodes", "1,2", "--rate", "1gbit"]
-    result = offpath("bench", "training", *small, *places, "--json", str(tmp_path / "out"))
-    assert result.returncode == 0, result.stderr
+    succeeded(offpath("bench", "training", *small, *places, "--json", str(tmp_path / "out")))
     found = json.loads((tmp_path / "out").read_text())["epochs"]
     assert len(found) == 3 * 2 * len(WAYS) and all(row["verified"] and row["epoch_s"] > 0 for row in found)
 
@@ -143,7 +130,7 @@ print([largest_of_all([0.0, each, 0.0]) for each in (0.5, math.nan, math.inf)])
 @pytest.mark.machine
 def test_what_is_no_number_is_a_difference():
     command = [interpreter(), "-c", NO_NUMBERS]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=LIMIT_S)
+    done = captured(command, env=environment())
     assert done.stdout == "[0.5, inf, inf]\n", done.stderr
 
 
@@ -153,7 +140,6 @@ def test_what_is_no_number_is_a_difference():
 def test_a_sharded_model_is_measured(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{sharding_interpreter().rpartition('/')[0]}:/usr/bin:/bin:/usr/sbin:/sbin")
     small = ["--parts", "sharded", "--runs", "1", "--rounds", "2", "--rate", "1gbit"]
-    result = offpath("bench", "training", *small, "--json", str(tmp_path / "out"))
-    assert result.returncode == 0, result.stderr
+    succeeded(offpath("bench", "training", *small, "--json", str(tmp_path / "out")))
     rows = json.loads((tmp_path / "out").read_text())["sharded"]
     assert len(rows) == 4 and all(row["verified"] and row["step_s"] > 0 for row in rows)

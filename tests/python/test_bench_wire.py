@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import assert_one_line_error, eventually, offpath, requires_root
+from conftest import assert_one_line_error, captured, eventually, offpath, requires_root
 from offpath.base.paths import paths
 from offpath.bench import wire_cost
 from offpath.bench.kit import trust
@@ -28,7 +28,7 @@ def run_pair(*options):
             f"127.0.0.1:{port}",
             *options,
         ]
-        done = subprocess.run(connects, capture_output=True, text=True, timeout=60)
+        done = captured(connects, timeout=60)
     assert (listener.returncode, done.returncode) == (0, 0), done.stderr
     return json.loads(done.stdout)
 
@@ -83,12 +83,7 @@ def test_program_measures_each_size():
     ],
 )
 def test_program_refuses(arguments, expected):
-    done = subprocess.run(
-        [str(paths().tool("offpath-wire")), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = captured([str(paths().tool("offpath-wire")), *arguments], timeout=60)
     assert done.returncode != 0 and len(done.stderr.strip().splitlines()) == 1
     for word in expected:
         assert word in done.stderr

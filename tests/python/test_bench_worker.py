@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from conftest import assert_one_line_error, offpath
+from conftest import assert_one_line_error, offpath, succeeded
 
 COPIES = {"near": 1, "workers": 1, "sockets": 2}
 
@@ -13,8 +13,7 @@ def test_command_writes_a_row_for_each_way_and_size(tmp_path):
     file = tmp_path / "worker.json"
     modes = ["--security", "auth,encrypt,user-data-unprotected"]
     few = ["--sizes", "64K,1M", "--runs", "2", "--milliseconds", "1"]
-    done = offpath("bench", "worker", *modes, *few, "--json", str(file))
-    assert done.returncode == 0, done.stderr
+    done = succeeded(offpath("bench", "worker", *modes, *few, "--json", str(file)))
     result = json.loads(file.read_text())
     ways = [("near", None), ("workers", None)] + [
         ("sockets", name) for name in ("auth", "encrypt", "user-data-unprotected")

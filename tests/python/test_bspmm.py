@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from bench_support import mpirun, program
+from conftest import succeeded
 
 PROGRAMS = {"openmpi": ("openmpi", "bspmm"), "mpich": ("mpich", "bspmm"), "shmem": ("openmpi", "bspmm_shmem")}
 # What Open MPI 4.1 needs for right results (one-sided, without RDMA), and not to die in shmem_finalize.
@@ -24,11 +25,10 @@ def bspmm(library, np, *arguments):
 @pytest.mark.parametrize("library", PROGRAMS)
 def test_agrees_with_the_dense_reference(library, np, tile, tiles, variant, tmp_path):
     file = tmp_path / "out.json"
-    result = bspmm(
+    result = succeeded(bspmm(
         library, np, "--tile", str(tile), "--tiles", str(tiles), "--variant", variant, "--repeats", "1", "--check",
         "--json", str(file),
-    )  # fmt: skip
-    assert result.returncode == 0, result.stdout + result.stderr
+    ))  # fmt: skip
     assert "verified: yes" in result.stdout
     written = json.loads(file.read_text())
     assert written["verified"] is True and written["error"] <= 1 and written["ranks"] == np

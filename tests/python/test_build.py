@@ -4,10 +4,9 @@
 import os
 import re
 import shutil
-import subprocess
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, captured, succeeded
 from offpath.base.errors import UserError
 from offpath.launch import mpis
 from offpath.places import comparison
@@ -38,7 +37,7 @@ def configure(tmp_path):
         command += ["-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF", f"-DCMAKE_MAKE_PROGRAM={shutil.which('ninja')}"]
         clean = {name: value for name, value in os.environ.items() if name != "CC" and not name.startswith("MPICC_")}
         env = clean | {"PATH": f"{tools}:/nowhere"} | env
-        return subprocess.run(command, capture_output=True, text=True, env=env)
+        return captured(command, env=env)
 
     return run
 
@@ -100,7 +99,7 @@ def test_an_mpi_is_asked_for_functions_whatever_version_it_names(tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(FUNCTIONS)
     (tmp_path / "mpi.h").write_text("#define MPI_VERSION 3\nint MPI_Bcast_init(int);\nint MPI_Isendrecv(int);\n")
     command = ["cmake", "-S", tmp_path, "-B", tmp_path / "build"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = captured(command, check=True)
     assert "FOUND OFFPATH_MPI_HAS_PERSISTENT;OFFPATH_MPI_HAS_ISENDRECV\n" in done.stdout
 
 
@@ -108,7 +107,7 @@ def test_a_first_demo_waits_for_few_steps():
     tree = ROOT / "build" / "release"
     if not (tree / "build.ninja").exists():
         pytest.skip(f"{tree} is not configured (make test does)")
-    steps = subprocess.run(["ninja", "-C", tree, "-t", "commands", "demo"], capture_output=True, text=True, check=True)
+    steps = captured(["ninja", "-C", tree, "-t", "commands", "demo"], check=True)
     assert 50 < len(steps.stdout.splitlines()) <= 117
 
 
@@ -118,9 +117,9 @@ def test_what_the_setup_of_a_demo_waits_for_has_its_line(tmp_path):
     watched = re.search(r"^watched\(\) \{.*?^\}$", setup, re.DOTALL | re.MULTILINE)[0]
     script = f'log={tmp_path}/log\nsay() {{ echo "setup: $*"; }}\n{watched}\nwatched "fetching" sleep 1.5'
     (tmp_path / "script").write_text(script)
-    done = subprocess.run(["bash", tmp_path / "script"], capture_output=True, text=True)
+    done = captured(["bash", tmp_path / "script"])
     assert re.fullmatch(r"setup: fetching \.\.\.\nsetup: fetching: done in [1-9] s\n", done.stdout), done.stdout
-    drawn = subprocess.run(["script", "-qec", f"bash {tmp_path}/script", "/dev/null"], capture_output=True, text=True)
+    drawn = captured(["script", "-qec", f"bash {tmp_path}/script", "/dev/null"])
     assert "setup: fetching ... 1s" in drawn.stdout, drawn.stdout
 
 
@@ -154,8 +153,7 @@ def make_tree(tmp_path):
         """How many files it compiled."""
         env = {name: value for name, value in os.environ.items() if not name.startswith(("CMAKE_", "CCACHE_"))}
         command = ["make", "--no-print-directory", target]
-        result = subprocess.run(command, cwd=tree, capture_output=True, text=True, env=env | {"PATH": str(tools)})
-        assert result.returncode == 0, result.stdout + result.stderr
+        result = succeeded(captured(command, cwd=tree, env=env | {"PATH": str(tools)}))
         return result.stdout.count("Building C")
 
     return tree, tools, make
@@ -180,7 +178,7 @@ def test_a_package_that_cannot_be_made_is_not_built_for(make_tree):
     shutil.copy2(ROOT / "tools" / "deb", tree / "tools" / "deb")
     (tools / "dh").unlink(missing_ok=True)
     command = ["make", "--no-print-directory", "deb"]
-    result = subprocess.run(command, cwd=tree, capture_output=True, text=True, env={"PATH": str(tools)})
+    result = captured(command, cwd=tree, env={"PATH": str(tools)})
     assert result.returncode != 0 and "Run: apt-get install debhelper" in result.stderr, result.stderr
     assert not (tree / "build").exists()
 
@@ -212,7 +210,7 @@ def debian(tmp_path):
         for file in ("installed", "asked"):
             (tmp_path / file).touch()
         env = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"}
-        done = subprocess.run([tree / "tools" / "setup", "--debian", "build"], capture_output=True, text=True, env=env)
+        done = captured([tree / "tools" / "setup", "--debian", "build"], env=env)
         names = {word for word in (tmp_path / "installed").read_text().split() if word[0] not in "-i"}
         return done, names, len((tmp_path / "asked").read_text().split())
 
@@ -256,7 +254,7 @@ def test_an_installation_fetches_what_its_python_lacks_and_nothing_for_pictures(
     put(tmp_path / "interpreter", INTERPRETER.format(root=tmp_path))
     command = [tmp_path / "tools" / "setup", "--packages", tmp_path / "into"]
     env = os.environ | {"SETUP_PYTHON": str(tmp_path / "interpreter")}
-    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    done = captured(command, env=env)
     fetched = (tmp_path / "fetched").read_text().split()
     assert fetched == ["networkx", "prometheus_client", "rich", "tomli", "typer"], done.stdout + done.stderr
 
@@ -277,6 +275,6 @@ def test_the_folder_behind_a_linked_environment_is_left_alone(tmp_path):
     put(tmp_path / "tree" / "python" / "requirements.txt", "")
     put(tmp_path / "elsewhere" / "kept", "")
     (tmp_path / "tree" / ".venv").symlink_to(tmp_path / "elsewhere")
-    done = subprocess.run([tmp_path / "tree" / "tools" / "setup", "docs"], capture_output=True, text=True)
+    done = captured([tmp_path / "tree" / "tools" / "setup", "docs"])
     assert done.returncode == 1 and "Remove the link" in done.stderr, done
     assert [file.name for file in (tmp_path / "elsewhere").iterdir()] == ["kept"]

@@ -11,12 +11,11 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PROGRAMS, ROOT, offpath
+from conftest import AS_ROOT, PROGRAMS, ROOT, captured, offpath, require, succeeded
 from offpath.base.paths import paths
 from offpath.launch import mpis
 from offpath.telemetry import perfetto
 from offpath.trace import sites
-from test_telemetry import ROOT_ENV
 
 WHERE = """
 #define _GNU_SOURCE
@@ -59,8 +58,7 @@ def built(tmp_path_factory):
 
 
 def run(folder, command):
-    result = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(captured(["sh", "-c", command], cwd=folder))
     return result.stdout
 
 
@@ -132,7 +130,7 @@ def test_damaged_programs_are_offsets_at_worst(built):
 
 @pytest.mark.parametrize("question", ["", "{}", '[["x", ["1"]]]', '[["x"]]', "[" * 100_000])
 def test_a_question_that_makes_no_sense_is_one_line(question):
-    result = subprocess.run([paths().sites_program], input=question, capture_output=True, text=True)
+    result = captured([paths().sites_program], input=question)
     assert (result.returncode, result.stdout) == (2, "") and result.stderr.count("\n") == 1
 
 
@@ -156,7 +154,7 @@ def marked(folder, source, *flags):
     (folder / "program.cpp").write_text(MARK + source)
     command = ["g++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-rdynamic", f"-I{ROOT / 'include'}", *flags]
     subprocess.run([*command, folder / "program.cpp", "-o", folder / "program"], check=True)
-    return subprocess.run([folder / "program"], capture_output=True, text=True, check=True).stdout.split()
+    return captured([folder / "program"], check=True).stdout.split()
 
 
 def test_a_region_in_cpp_ends_with_its_scope(tmp_path):
@@ -194,14 +192,12 @@ def launched(mpi, *command):
 
 
 def traced(mpi, folder, *command):
-    if not paths().backend_library(mpi).exists():
-        pytest.skip("not built")
+    require(paths().backend_library(mpi))
     trace = folder / "t.json"
-    result = offpath(
+    succeeded(offpath(
         "run", "--share", "--policy", "ialltoall:64K-inf:dpu", "--trace", str(trace), "--job-name", "sited", "--",
-        *launched(mpi, *command), env=ROOT_ENV,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+        *launched(mpi, *command), env=AS_ROOT,
+    ))  # fmt: skip
     return perfetto.load(trace)
 
 
@@ -211,8 +207,7 @@ def test_calls_and_regions_of_a_program_in_c(mpi, tmp_path):
     source = PROGRAMS / "sited.c"
     flags = ["-O2", "-g", f"-I{ROOT / 'include'}", "-Wall", "-Wextra", "-Werror", source, "-o", tmp_path / "sited"]
     subprocess.run([f"mpicc.{mpi}", *flags, "-lpthread"], check=True)
-    alone = subprocess.run([tmp_path / "sited"], env=os.environ | ROOT_ENV, timeout=60)
-    assert alone.returncode == 0
+    succeeded(subprocess.run([tmp_path / "sited"], env=os.environ | AS_ROOT, timeout=60))
     run = traced(mpi, tmp_path, tmp_path / "sited")
     found = {(each.call, each.site.source) for each in run.operations}
     found |= {(wait.call, wait.site.source) for wait in run.waits[0]}
@@ -242,8 +237,7 @@ def test_calls_and_regions_of_a_program_in_fortran(mpi, tmp_path):
     source, module = PROGRAMS / "sited.f90", ROOT / "include" / "offpath" / "offpath_region.f90"
     flags = ["-Og", "-g", "-Wall", "-Werror", f"-J{tmp_path}", module, source, "-o", tmp_path / "sited"]
     subprocess.run([f"mpif90.{mpi}", *flags], check=True)
-    alone = subprocess.run([tmp_path / "sited"], env=os.environ | ROOT_ENV, timeout=60)
-    assert alone.returncode == 0
+    succeeded(subprocess.run([tmp_path / "sited"], env=os.environ | AS_ROOT, timeout=60))
     run = traced(mpi, tmp_path, tmp_path / "sited")
     found = {(each.call, each.site.frames[0].source) for each in (*run.operations, *run.waits[0])}
     assert found == {("MPI_Ialltoall", line_of(source, "post")), ("MPI_Wait", line_of(source, "wait")),
@@ -251,8 +245,7 @@ def test_calls_and_regions_of_a_program_in_fortran(mpi, tmp_path):
     assert {each.path for each in run.regions} == {"transpose"} and len(run.regions) == 6
     assert {each.region.path for each in run.operations if each.call == "MPI_Ialltoall"} == {"transpose"}
     profile = tmp_path / "p.jsonl"
-    result = offpath("profile", "-o", str(profile), "--", *launched(mpi, tmp_path / "sited"), env=ROOT_ENV)
-    assert result.returncode == 0, result.stderr
+    succeeded(offpath("profile", "-o", str(profile), "--", *launched(mpi, tmp_path / "sited"), env=AS_ROOT))
     (tmp_path / "sited").unlink()  # what was found is kept
     planned = json.loads(offpath("plan", str(profile), "--json").stdout)
     assert {(row["call"], row["site"]) for row in planned["sites"]} == {
@@ -268,10 +261,9 @@ def test_regions_of_a_program_in_python(tmp_path):
         "@offpath.region('decorated')\ndef work():\n    MPI.COMM_WORLD.barrier()\n"
         "for _ in range(3):\n    with offpath.region('outer'):\n        work()\n"
     )
-    alone = subprocess.run([sys.executable, "-c", "import offpath\nwith offpath.region('x'): print('ran')"],
-                           capture_output=True, text=True)  # fmt: skip
+    alone = captured([sys.executable, "-c", "import offpath\nwith offpath.region('x'): print('ran')"])
     assert alone.stdout == "ran\n", alone.stderr
-    variables = {**ROOT_ENV, "PYTHONPATH": str(ROOT / "python")}
+    variables = {**AS_ROOT, "PYTHONPATH": str(ROOT / "python")}
     trace = tmp_path / "t.json"
     result = offpath("run", "-q", "--share", "--trace", str(trace), "--",
                      *launched(mpis.OPENMPI, "/usr/bin/python3", script), env=variables)  # fmt: skip

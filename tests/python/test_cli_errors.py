@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath, requires_root
+from conftest import LIMIT_S, ROOT, assert_one_line_error, captured, offpath, requires_root, succeeded
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.launch import checks
@@ -91,7 +91,7 @@ def test_the_numbers_are_those_of_the_service():
 
 
 def test_the_service_refuses_options_that_it_does_not_know():
-    result = subprocess.run([paths().service, "--bogus"], capture_output=True, text=True)
+    result = captured([paths().service, "--bogus"])
     assert result.returncode == 2 and result.stdout == "" and result.stderr.count("\n") == 1, result
     assert "--bogus" in result.stderr and "--help" in result.stderr
 
@@ -122,8 +122,7 @@ def test_any_name_and_any_terminal_will_do(tmp_path):
     odd.write_text(json.dumps(head) + "\n" + json.dumps({"end_ns": 1000}) + "\n")
     page = tmp_path / "page.html"
     for env in ({}, {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
-        done = offpath("plan", str(odd), "--html", str(page), env=env)
-        assert done.returncode == 0, done
+        done = succeeded(offpath("plan", str(odd), "--html", str(page), env=env))
         assert "makes no difference" in done.stdout and ".jsonl" in page.read_text()
     shut = subprocess.run(f"{ROOT}/offpath info >&-", shell=True, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S)
     assert (shut.returncode, shut.stderr) == (0, "")
@@ -164,7 +163,7 @@ def test_without_root_a_benchmark_says_so_at_once(name, tmp_path):
         pytest.skip("other users do not see this tree. CI runs it")
     command = [*nobody, ROOT / "offpath", "bench", name, *OF_LABS[name].split()]
     here = os.environ | OF_NOBODY | {"TMPDIR": "/tmp"}
-    result = subprocess.run(command, capture_output=True, text=True, env=here, cwd="/", timeout=LIMIT_S)
+    result = captured(command, env=here, cwd="/")
     assert_one_line_error(result, "root")
     options = (SUITE / f"{name}.py").read_text()
     assert ("--loopback" in result.stderr) == ("asked.Loopback" in options), result.stderr
@@ -181,7 +180,7 @@ def test_a_rate_that_is_none_is_refused_before_anything_is_announced(words):
 
 @pytest.mark.parametrize("words", [["--bogus"], ["--as-built", "--bogus"], ["/proc/none"]])
 def test_a_wheel_asked_for_in_vain_is_refused_before_anything_is_fetched(words):
-    result = subprocess.run([ROOT / "tools" / "wheel", *words], capture_output=True, text=True)
+    result = captured([ROOT / "tools" / "wheel", *words])
     assert result.returncode == 1 and result.stdout == "" and result.stderr.count("\n") == 1, result
     assert result.stderr.startswith("wheel: ") and words[-1] in result.stderr
 
@@ -216,10 +215,9 @@ def test_lab_that_is_not_up(lab_name):
 
 def test_launcher_without_python_environment(tmp_path):
     import shutil
-    import subprocess
 
     from conftest import ROOT
 
     shutil.copy(ROOT / "offpath", tmp_path / "offpath")
-    result = subprocess.run([tmp_path / "offpath", "info"], capture_output=True, text=True)
+    result = captured([tmp_path / "offpath", "info"])
     assert_one_line_error(result, "make setup")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PROGRAMS, ROOT, assert_one_line_error, offpath, requires_root
+from conftest import PROGRAMS, ROOT, assert_one_line_error, captured, offpath, require, requires_root, succeeded
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.launch import cluster_files, mpis, policy_table
@@ -32,12 +32,12 @@ def test_facts_of_a_node(tmp_path):
         str(there),
         str(gone),
     ]
-    said = subprocess.run(command, capture_output=True, text=True, env={"PMI_RANK": "0"}, check=True).stdout
+    said = captured(command, env={"PMI_RANK": "0"}, check=True).stdout
     [facts] = allocation.facts_of(f"srun: hello\n[0] {said}offpath-node broken\n")
     assert facts["missing"] == [str(gone)] and facts["measured"] == {"speed": 3} and facts["rank"] == 0
     assert facts["node"] == os.uname().nodename and facts["cores"] == os.cpu_count()
     assert "version" not in facts  # nothing is tried unless it is asked for
-    said = subprocess.run(command, capture_output=True, text=True, env={"PMI_RANK": "1"}, check=True).stdout
+    said = captured(command, env={"PMI_RANK": "1"}, check=True).stdout
     assert "measured" not in allocation.facts_of(said)[0]
 
 
@@ -106,8 +106,7 @@ def facts_script(*facts):
 
 @pytest.fixture
 def built():
-    if not paths().service.exists() or not paths().backend_library("openmpi").exists():
-        pytest.skip("not built")
+    require(paths().service, paths().backend_library("openmpi"))
 
 
 @pytest.fixture
@@ -157,10 +156,7 @@ def test_what_cannot_be_measured_is_one_line(built, command, tmp_path):
     home, words = {HOME: str(tmp_path)}, (command, "--launch", two, "--cluster", "hall")
     assert_one_line_error(offpath(*words, env=home, cwd=tmp_path), "different kinds", "--constraint")
     (tmp_path / "file").write_text("in the way")
-    assert_one_line_error(
-        offpath(*words, env={HOME: str(tmp_path / "file")}, cwd=tmp_path),
-        "cannot be written",
-    )
+    assert_one_line_error(offpath(*words, env={HOME: str(tmp_path / "file")}, cwd=tmp_path), "cannot be written")
     assert_one_line_error(offpath(command, "--share"), "--share is about the nodes of a job", "--launch")
 
 
@@ -172,14 +168,7 @@ def test_steps_of_a_job():
 def test_srun_starts_programs_of_one_mpi(built, tmp_path):
     (tmp_path / "srun").write_text("#!/bin/sh\n")
     (tmp_path / "srun").chmod(0o755)
-    result = offpath(
-        "tune",
-        "--launch",
-        str(tmp_path / "srun"),
-        "--cluster",
-        "hall",
-        env={HOME: str(tmp_path)},
-    )
+    result = offpath("tune", "--launch", str(tmp_path / "srun"), "--cluster", "hall", env={HOME: str(tmp_path)})
     assert result.returncode != 0 and "Give --mpi openmpi or --mpi mpich" in result.stderr
 
 
@@ -293,15 +282,7 @@ def test_by_a_hostfile(lab, mpi, tmp_path):
             str(ROOT / "offpath"),
             *words,
         ]
-        result = subprocess.run(
-            [ROOT / "offpath", *command],
-            check=False,
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=tmp_path,
-        )
-        assert result.returncode == 0, result.stderr
+        result = succeeded(captured([ROOT / "offpath", *command], env=environment, cwd=tmp_path))
         return result
 
     run("calibrate", "--launch", launch, "--share", "--launches", "1", "--repeats", "3")
@@ -313,9 +294,6 @@ def test_by_a_hostfile(lab, mpi, tmp_path):
     rows = (tmp_path / "config" / "offpath" / "clusters" / "hall" / mpi / "policy").read_text()
     assert "# cluster hall: 2 x 1 ranks" in rows and "ialltoall:0-inf:nodes=2:host" in rows
     words = launch.replace("{ranks}", "2").replace("{ppn}", "1").split()
-    subprocess.run(
-        [f"mpicc.{mpi}", "-w", PROGRAMS / "checked.c", "-o", tmp_path / "checked"],
-        check=True,
-    )
+    subprocess.run([f"mpicc.{mpi}", "-w", PROGRAMS / "checked.c", "-o", tmp_path / "checked"], check=True)
     keep(tmp_path / "config", "hall", mpi, cluster_files.POLICY, "*:dpu\n")  # whatever was found, this shows
     assert "12 collectives, 12 offloaded" in run("run", "--share", "--", *words, "./checked").stderr

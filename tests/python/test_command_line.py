@@ -3,11 +3,10 @@
 
 import json
 import re
-import subprocess
 import sys
 
 import pytest
-from conftest import offpath
+from conftest import captured, offpath
 from offpath.base import commands
 from offpath.bench.commands import Benchmarks
 from offpath.cli.commands import Commands, app
@@ -55,7 +54,7 @@ def imported(*words):
         f"sys.argv = ['offpath', *{list(words)}]\n"
         "try:\n    main()\nfinally:\n    print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = captured([sys.executable, "-c", code], timeout=60)
     return set(json.loads(re.search(r"^\[.*\]$", done.stderr, re.MULTILINE)[0]))
 
 

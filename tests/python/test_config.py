@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, offpath
+from conftest import ROOT, offpath, succeeded
 from offpath.base import config, words
 
 GOLDEN = Path(__file__).parent / "golden" / "config.json"
@@ -40,8 +40,7 @@ def test_info_json_has_what_it_promises():
 
 
 def test_info_shows_brackets_as_they_are():
-    result = offpath("info", env={"OFFPATH_POLICY_FILE": "/a/[/b]", "COLUMNS": "300"})
-    assert result.returncode == 0, result.stderr
+    result = succeeded(offpath("info", env={"OFFPATH_POLICY_FILE": "/a/[/b]", "COLUMNS": "300"}))
     assert "/a/[/b]" in result.stdout and "HOST:PORT[/ARCH]" in result.stdout
     assert all(setting.name in result.stdout for setting in config.SETTINGS)
 

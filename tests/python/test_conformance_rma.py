@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 from conformance_support import EVERYTHING, FULL, LIMIT_S, MPIS, NATIVE, Place, assert_same_lines, placed, program
+from conftest import succeeded
 from offpath.launch.local import local_mpirun
 
 EPISODES = 2000 if FULL else 60
@@ -51,8 +52,7 @@ def test_natively_with_mpich(ranks):
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_natively_with_openmpi(ranks, limits):
     argv = [program("conformance_rma", "openmpi"), *arguments(*limits)]
-    result = local_mpirun("openmpi", ranks, argv, env=SETTINGS, timeout=LIMIT_S)
-    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
+    result = succeeded(local_mpirun("openmpi", ranks, argv, env=SETTINGS, timeout=LIMIT_S))
     assert "WRONG" not in result.stdout
 
 

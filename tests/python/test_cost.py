@@ -5,12 +5,11 @@ import json
 import os
 import resource
 import shutil
-import subprocess
 import threading
 
 import pytest
 from bench_support import program
-from conftest import LIMIT_S, ROOT, requires_root
+from conftest import AS_ROOT, LIMIT_S, ROOT, captured, requires_root
 from offpath.base.paths import paths
 from offpath.base.sizes import traded
 from offpath.launch import mpis, stats
@@ -127,10 +126,10 @@ def test_energy_is_that_of_the_machine(tmp_path):
     file, mpi = tmp_path / "stats", mpis.OPENMPI
     offpath = [str(ROOT / "offpath"), "run", "--share", "--policy", "*:dpu", "--stats", str(file), "--"]
     launch = [mpis.launcher(mpi), "--oversubscribe", "-np", "2", *argv(mpi, tmp_path, 200_000)]
-    env = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    env = os.environ | AS_ROOT
     enter = ["unshare", "--mount", shutil.which("sh"), "-ec", OTHER_SYSFS, "sh", str(tmp_path)]
     try:
-        result = subprocess.run([*enter, *offpath, *launch], capture_output=True, text=True, timeout=LIMIT_S, env=env)
+        result = captured([*enter, *offpath, *launch], env=env)
     finally:
         over.set()
         thread.join()

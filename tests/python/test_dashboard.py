@@ -14,7 +14,7 @@ import urllib.parse
 import urllib.request
 
 import pytest
-from conftest import LIMIT_S, ROOT, eventually
+from conftest import LIMIT_S, ROOT, eventually, succeeded
 from offpath.telemetry import metrics_token, prometheus
 from test_top import folder, late, running  # noqa: F401
 
@@ -153,8 +153,7 @@ def test_prometheus_has_an_answer_to_every_query(late, folder, tmp_path):  # noq
         eventually(lambda: ask("sum(rate(offpath_operations_done_total[20s])) > 0"))
         asked = urllib.request.Request(f"http://{live}/metrics", headers=metrics_token.header())
         for source in (urllib.request.urlopen(asked, timeout=LIMIT_S).read(), ended.read_bytes()):
-            checked = subprocess.run(["promtool", "check", "metrics"], input=source, capture_output=True)
-            assert checked.returncode == 0, checked.stdout + checked.stderr
+            succeeded(subprocess.run(["promtool", "check", "metrics"], input=source, capture_output=True))
         without = {title for title, query in QUERIES.items() if not numbers(eventually_asked(ask, query))}
         assert not without
         assert numbers(ask(QUERIES["Ranks, A"].replace("$job_name", "ocean").replace("$job_id", ".*"))) == [2]

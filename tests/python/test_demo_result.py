@@ -5,8 +5,8 @@ import json
 import re
 
 import pytest
-from bench_support import assert_self_contained, program, stand_in_prefix
-from conftest import assert_one_line_error, offpath, requires_root
+from bench_support import assert_self_contained, prefix_with
+from conftest import assert_one_line_error, offpath, requires_root, succeeded
 from offpath.bench import demo_report
 from offpath.pages import report
 from offpath.plan import calibrate_command, machine
@@ -15,10 +15,7 @@ from rich.progress import Progress
 TINY = ["--n", "12", "--work", "1", "--seconds", "0.01", "--pairs", "1"]
 
 
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    program("apps", "mpich", "fft3d")
-    return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp("demo") / "prefix"))}
+prefix = prefix_with("apps", "fft3d")
 
 
 def check(out, kinds):
@@ -37,8 +34,7 @@ def check(out, kinds):
 
 @pytest.mark.machine
 def test_on_loopback_with_both_mpis(prefix, tmp_path):
-    result = offpath("demo", *TINY, "--loopback", "--out", str(tmp_path), env=prefix)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(offpath("demo", *TINY, "--loopback", "--out", str(tmp_path), env=prefix))
     written = check(tmp_path, ["openmpi", "mpich"])
     assert written["meta"]["place"] == "loopback" and "loopback" in result.stderr
     # Where there is no terminal, whatever takes long has a line. Of runs it says how many are left, and for how long.
@@ -70,8 +66,7 @@ def test_what_was_calibrated_is_shown_where_the_disk_is_full(monkeypatch, capsys
 
 @requires_root
 def test_in_a_lab(prefix, tmp_path):
-    result = offpath("demo", *TINY, "--mpi", "mpich", "--rate", "1gbit", "--out", str(tmp_path), env=prefix)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(offpath("demo", *TINY, "--mpi", "mpich", "--rate", "1gbit", "--out", str(tmp_path), env=prefix))
     assert "bringing up two nodes, 1000 Mbit/s ..." in result.stderr, result.stderr
     meta = check(tmp_path, ["mpich"])["meta"]
     assert meta["place"] == "lab" and meta["rate"] == "1gbit" and meta["nodes"] == 2

@@ -7,7 +7,7 @@ import signal
 
 import openmp_support
 import pytest
-from conftest import assert_one_line_error, offpath, requires_root
+from conftest import assert_one_line_error, offpath, requires_root, succeeded
 from openmp_support import requires, run
 
 pytestmark = requires(openmp_support.missing_compiler())
@@ -24,8 +24,7 @@ def env(tmp_path):
 
 
 def listed(env: dict) -> list[dict]:
-    result = offpath("devices", "--json", env=env)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(offpath("devices", "--json", env=env))
     return json.loads(result.stdout)
 
 
@@ -38,8 +37,7 @@ def test_the_default_is_a_software_dpu(env):
 
 
 def test_a_standing_device_is_listed_used_and_stopped(env):
-    started = offpath("device", "start", "near", env=env)
-    assert started.returncode == 0, started.stderr
+    started = succeeded(offpath("device", "start", "near", env=env))
     exported = dict(word.split("=", 1) for word in started.stdout.removeprefix("export ").split())
     assert exported["OFFPATH_DEVICES"].startswith("near=127.0.0.1:")
     key = exported["OFFPATH_DEVICE_KEY_FILE"]
@@ -57,8 +55,7 @@ def test_a_standing_device_is_listed_used_and_stopped(env):
 
 @arm
 def test_an_emulated_device_says_so(env):
-    started = offpath("device", "start", "arm", "--arch", "aarch64", env=env)
-    assert started.returncode == 0, started.stderr
+    started = succeeded(offpath("device", "start", "arm", "--arch", "aarch64", env=env))
     exported = dict(word.split("=", 1) for word in started.stdout.removeprefix("export ").split())
     (row,) = listed(env | exported)
     assert (row["kind"], row["architecture"], row["state"]) == ("emulated", "aarch64", "up")
@@ -69,8 +66,7 @@ def test_an_emulated_device_says_so(env):
 
 
 def test_a_device_that_was_killed_is_forgotten(env):
-    started = offpath("device", "start", "gone", env=env)
-    assert started.returncode == 0, started.stderr
+    succeeded(offpath("device", "start", "gone", env=env))
     with open(f"{env['OFFPATH_RUNTIME_DIR']}/devices/gone.json") as file:
         os.kill(json.load(file)["pid"], signal.SIGKILL)
     assert offpath("device", "start", "gone", env=env).returncode == 0
@@ -106,8 +102,7 @@ def test_programs_in_a_lab_use_their_nodes_dpu(lab_name, tmp_path, arch):
     program = tmp_path / "program"
     build.compile([openmp_support.PROGRAMS / "hello.c", "-o", program])
     with Lab(nodes=2, name=lab_name, dpu_arch=arch) as lab:
-        result = lab.mpirun("openmpi", 1, [str(program)])
-        assert result.returncode == 0, result.stderr
+        succeeded(lab.mpirun("openmpi", 1, [str(program)]))
         for node in lab.plan.nodes:
             log = lab.plan.state_dir / node / "device.log"
             assert log.read_text().count(f"Hello from {arch}") == 1

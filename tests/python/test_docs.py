@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from conftest import ROOT, offpath, requires_root
+from conftest import ROOT, captured, offpath, requires_root, succeeded
 from offpath.cli.commands import app
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "performance").glob("*.md")])
@@ -28,8 +28,7 @@ def documented(start: str) -> list:
 
 @pytest.mark.parametrize("words", documented("make"))
 def test_make_targets_exist(words):
-    result = subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    succeeded(captured(["make", "-n", *words[1:]], cwd=ROOT))
 
 
 @pytest.mark.parametrize("words", documented("./offpath") + documented("offpath"))

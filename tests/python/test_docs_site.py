@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, assert_one_line_error, offpath
+from conftest import ROOT, assert_one_line_error, captured, offpath, succeeded
 from offpath.base import config
 from offpath.cli.commands import app
 from offpath.reference import model
@@ -27,8 +27,7 @@ import sources  # noqa: E402
 def site(tmp_path_factory):
     """Built strictly: a link or an anchor that leads nowhere fails."""
     folder = tmp_path_factory.mktemp("site")
-    result = subprocess.run([ROOT / "tools" / "docs" / "build", folder], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    succeeded(captured([ROOT / "tools" / "docs" / "build", folder], timeout=None))
     return folder
 
 
@@ -77,7 +76,7 @@ def test_a_broken_link_fails(tmp_path):
         (tmp_path / name).symlink_to(ROOT / name)
     guide = tmp_path / "docs" / "guide-lab.md"
     guide.write_text(guide.read_text() + "\n[nowhere](guide-start.md#no-such-place)\n")
-    result = subprocess.run([tmp_path / "tools" / "docs" / "build"], capture_output=True, text=True)
+    result = captured([tmp_path / "tools" / "docs" / "build"], timeout=None)
     assert result.returncode != 0 and "no-such-place" in result.stdout + result.stderr
 
 
@@ -114,11 +113,8 @@ def test_man_pages_are_clean(tmp_path):
     pages = sorted((tmp_path / "share" / "man" / "man1").glob("*.1"))
     names = {page.name for page in pages}
     assert {"offpath.1", "offpath-run.1", "offpath-lab.1", "offpathd.1", "offpath-cc.1", "offpath-c++.1"} <= names
-    result = subprocess.run(["mandoc", "-Tlint", "-Wwarning", *pages], capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout
-    shown = subprocess.run(
-        ["mandoc", "-Tascii", tmp_path / "share/man/man1/offpath-run.1"], capture_output=True, text=True
-    )
+    succeeded(captured(["mandoc", "-Tlint", "-Wwarning", *pages]))
+    shown = captured(["mandoc", "-Tascii", tmp_path / "share/man/man1/offpath-run.1"])
     assert "--policy-file" in re.sub(".\b", "", shown.stdout)
     text = (tmp_path / "share" / "man" / "man1" / "offpath.1").read_text()
     assert all(setting.name in text for setting in config.SETTINGS)
@@ -152,7 +148,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 )
 def test_bash_completes(words, expected, bash_completion):
     script = COMPLETE.format(file=bash_completion, words=words)
-    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    result = captured(["bash", "-c", script])
     assert set(result.stdout.split()) == expected, result.stderr
 
 
@@ -166,7 +162,7 @@ def test_zsh_takes_its_completion(tmp_path):
         "autoload +X _offpath && echo ${_comps[offpath]}"
     )
     environment = os.environ | {"HOME": str(tmp_path)}
-    result = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, env=environment)
+    result = captured(["zsh", "-f", "-c", script], env=environment)
     assert result.stdout.split() == ["_offpath"], result.stderr
     assert subprocess.run(["zsh", "-n", tmp_path / "_offpath"]).returncode == 0
 
@@ -177,8 +173,7 @@ def test_a_wheel_has_pages_and_completion(tmp_path):
     )
     shutil.copytree(ROOT / "include", tmp_path / "include")  # whose tables the package has, too
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
-    result = subprocess.run([*command, "-w", tmp_path, tmp_path / "python"], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    succeeded(captured([*command, "-w", tmp_path, tmp_path / "python"], timeout=None))
     names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
     for wanted in (
         "share/man/man1/offpath-run.1",

@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, eventually, offpath, requires_root
+from conftest import LIMIT_S, captured, eventually, offpath, requires_root
 from offpath.base.paths import paths
 from offpath.lab import inventory
 from offpath.launch.local import available_cores
@@ -89,9 +89,7 @@ def test_a_client_is_told_in_one_line(tmp_path, command, said):
         "OFFPATH_DPU": f"exec:{command}", "OFFPATH_RUNTIME_DIR": str(tmp_path / "run"),
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
     }  # fmt: skip
-    result = subprocess.run(
-        [sys.executable, "-c", ATTACH], capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | variables
-    )
+    result = captured([sys.executable, "-c", ATTACH], env=os.environ | variables)
     assert result.stderr == "" and result.stdout.count("\n") == 1, result
     assert f"the DPU 'exec:{command}' cannot be reached: " in result.stdout and said in result.stdout, result.stdout
 

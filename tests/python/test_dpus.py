@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import LIMIT_S, assert_one_line_error, offpath
+from conftest import LIMIT_S, assert_one_line_error, offpath, require
 from offpath import __version__
 from offpath.base.errors import UserError
 from offpath.base.files import new_secret
@@ -112,8 +112,7 @@ def starter(folder, *options):
 
 @pytest.mark.machine
 def test_check_says_what_is_there_and_what_is_missing(tmp_path):
-    if not paths().service.exists():
-        pytest.skip("not built")
+    require(paths().service)
     other = tmp_path / "other"
     new_secret(other)
     greeter = "import socket\ns = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
@@ -172,8 +171,7 @@ def test_a_dpu_that_does_not_fit_is_missing():
 
 
 def test_a_job_is_told_or_not(tmp_path):
-    if not paths().preload_library.exists():
-        pytest.skip("not built")
+    require(paths().preload_library)
     show = ["--", "sh", "-c", 'echo "$OFFPATH_DPUS|$OFFPATH_DPU"']
     inherited = {"OFFPATH_DPUS": "*=old:1", "OFFPATH_DPU": "older:1"}
     for options, expected in (

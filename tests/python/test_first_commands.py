@@ -10,7 +10,7 @@ import uuid
 
 import openmp_support
 import pytest
-from conftest import LIMIT_S, ROOT, offpath, requires_root
+from conftest import LIMIT_S, ROOT, captured, offpath, requires_root
 from guide_support import GUIDES, Place, blocks, missing_for
 
 # Of these all commands are run by a test that brings up what they need.
@@ -56,7 +56,7 @@ def installed(tmp_path_factory):
     prefix = tmp_path_factory.mktemp("installed") / "offpath"
     subprocess.run(["cmake", "--install", ROOT / "build" / "release", "--prefix", prefix], check=True, timeout=900)
     command = [ROOT / "tools" / "wheel", "--as-built", prefix.parent]
-    made = subprocess.run(command, capture_output=True, text=True, check=True)
+    made = captured(command, check=True)
     python = prefix.parent / "python" / "bin"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", python.parent], check=True)
     pip = [sys.executable, "-m", "pip", "--python", python / "python", "install", "--quiet", "--no-index", "--no-deps"]

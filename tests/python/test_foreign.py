@@ -12,7 +12,7 @@ import foreign_support as foreign
 import pytest
 import torch_support
 from conformance_support import EVERYTHING, MPIS, NATIVE
-from conftest import PROGRAMS, requires_root
+from conftest import PROGRAMS, captured, requires_root, succeeded
 from offpath.lab import Lab
 from offpath.launch import stats
 from offpath.launch.local import local_mpirun
@@ -26,11 +26,9 @@ def test_an_mpi_from_pip(mpi, tmp_path):
     """In C, and by the wheel of mpi4py 4, which calls functions with large counts wherever there are such."""
     installed = foreign.PipMpi(foreign.set_up() / mpi)
     for language, argv in installed.commands(tmp_path).items():
-        native = installed.run(argv)
-        assert native.returncode == 0, native
+        native = succeeded(installed.run(argv))
         statistics = tmp_path / f"{language}.jsonl"
-        result = installed.run(argv, foreign.offpath_run(statistics))
-        assert result.returncode == 0, result
+        result = succeeded(installed.run(argv, foreign.offpath_run(statistics)))
         assert foreign.said(result) == foreign.said(native) == ["0 of 2: right", "1 of 2: right"], result
         foreign.assert_offloaded(statistics, how=result)
 
@@ -117,9 +115,9 @@ def numbers_of_training(program, python, arguments, place):
     """What it says of losses and accuracies, with the seeds that it does not set."""
     start = "import runpy, sys, random, torch; torch.manual_seed(1); random.seed(1); sys.argv = sys.argv[1:]; "
     start += "sys.path.insert(0, '.'); runpy.run_path(sys.argv[0], run_name='__main__')"
-    result = subprocess.run(
-        [python, "-c", start, "train.py", *arguments], capture_output=True, text=True, timeout=foreign.LIMIT_S,
-        cwd=program, env=torch_support.environment() | {"OFFPATH_TORCH_ON": place},
+    result = captured(
+        [python, "-c", start, "train.py", *arguments], timeout=foreign.LIMIT_S, cwd=program,
+        env=torch_support.environment() | {"OFFPATH_TORCH_ON": place},
     )  # fmt: skip
     assert result.returncode == 0 and "offpath" not in result.stderr, result.stderr
     numbers = re.findall(r"(?:loss|Acc@1|accuracy): ?[\d.]+|Acc@1 [\d.]+", result.stdout)

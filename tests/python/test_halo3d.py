@@ -6,7 +6,7 @@ import re
 
 import pytest
 from bench_support import mpirun, program
-from conftest import offpath, requires_root
+from conftest import offpath, requires_root, succeeded
 from offpath.bench.kit import Case
 from offpath.bench.suite import halo3d
 from offpath.plan import machine as machines
@@ -64,8 +64,7 @@ def test_the_benchmark_has_the_planner_beside(tmp_path):
     file, machine = tmp_path / "bench.json", tmp_path / "machine.json"
     machine.write_text(json.dumps(machines.default()))
     small = ("--points", "32", "--sweeps", "6", "--tiles", "1,3", "--runs", "1", "--policy", "send:4K-inf:dpu")
-    done = offpath("bench", "halo3d", *small, "--machine", str(machine), "--json", str(file))
-    assert done.returncode == 0, done.stderr
+    succeeded(offpath("bench", "halo3d", *small, "--machine", str(machine), "--json", str(file)))
     rows = json.loads(file.read_text())["rows"]
     assert [row["tiles"] for row in rows] == [1, 3] and len({row["bits"] for row in rows}) == 1
     assert all(row["verified"] and row["predicted_ms"] > 0 for row in rows) and rows[0]["tile_gain"] == 1

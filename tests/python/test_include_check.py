@@ -2,11 +2,10 @@
 """tools/check_includes.py on small trees, and on ours."""
 
 import importlib.util
-import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, captured
 
 CHECKER = ROOT / "tools" / "check_includes.py"
 
@@ -30,7 +29,7 @@ def check(root, files):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    result = subprocess.run([sys.executable, CHECKER, root], capture_output=True, text=True)
+    result = captured([sys.executable, CHECKER, root])
     return result.returncode, result.stdout
 
 
@@ -157,5 +156,5 @@ def test_listed_components_exist():
 
 
 def test_our_tree_keeps_the_arrows():
-    result = subprocess.run([sys.executable, CHECKER], capture_output=True, text=True)
+    result = captured([sys.executable, CHECKER])
     assert result.stdout == "check_includes: clean\n"

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, ROOT, assert_one_line_error, eventually, offpath, requires_root
+from conftest import LIMIT_S, MPIS, ROOT, assert_one_line_error, captured, eventually, offpath, requires_root, succeeded
 from offpath.base import proc
 from offpath.base.errors import UserError
 from offpath.lab import Lab, inventory, network, quota, state
@@ -18,7 +18,6 @@ from offpath.lab import plan as planning
 from offpath.lab.plan import STATE_ROOT, Loss, parse_latency, parse_rate
 
 pytestmark = requires_root
-MPIS = ("openmpi", "mpich")
 
 
 def assert_nothing_left(name):
@@ -47,8 +46,7 @@ def test_ranks_are_where_they_belong(mpi, nodes, ppn, programs, lab_name, monkey
     monkeypatch.setenv("OFFPATH_PREFIX", str(programs / "prefix"))
     with Lab(nodes=nodes, name=lab_name) as lab:
         program = [str(programs / f"hello_{mpi}")]
-        result = lab.mpirun(mpi, ppn, program, env={"OFFPATH_TEST_VALUE": "x,y;z"}, timeout=LIMIT_S)
-        assert result.returncode == 0, result.stderr
+        result = succeeded(lab.mpirun(mpi, ppn, program, env={"OFFPATH_TEST_VALUE": "x,y;z"}, timeout=LIMIT_S))
         size = nodes * ppn
         expected = [
             f"{rank} {size} node{rank // ppn + 1} {lab.plan.cores_of(rank // ppn)} {size * (size - 1) // 2} x,y;z"
@@ -63,15 +61,14 @@ def test_ranks_are_where_they_belong(mpi, nodes, ppn, programs, lab_name, monkey
 def test_offloaded_ranks_get_their_own_node(mpi, programs, lab_name, monkeypatch):
     monkeypatch.setenv("OFFPATH_PREFIX", str(programs / "prefix"))
     with Lab(nodes=2, name=lab_name) as lab:
-        result = lab.mpirun(mpi, 1, [str(programs / f"hello_{mpi}")], offload=True, timeout=LIMIT_S)
-        assert result.returncode == 0, result.stderr
+        result = succeeded(lab.mpirun(mpi, 1, [str(programs / f"hello_{mpi}")], offload=True, timeout=LIMIT_S))
         reported = sorted(result.stats, key=lambda rank: rank["node"])
         assert [rank["node"] for rank in reported] == ["node1", "node2"]
         assert [rank["cores"] for rank in reported] == [lab.plan.cores_of(0), lab.plan.cores_of(1)]
         assert [rank["folder"] for rank in reported] == ["", ""]  # each node's own /tmp
         # The wrapper, as the client uses it, ends up next to the host and not in it
         wrapper = reported[0]["wrapper"].replace("%h", "node1").split()
-        answer = subprocess.run([*lab.inside("node1", wrapper), "ip", "-br", "address"], capture_output=True, text=True)
+        answer = captured([*lab.inside("node1", wrapper), "ip", "-br", "address"])
         assert "10.99.0.101/24" in answer.stdout, answer
 
 
@@ -86,7 +83,7 @@ def test_nodes_share_the_working_directory_and_programs_only(programs, lab_name,
     look += "touch /tmp/$(hostname) $HOME/$(hostname) && ls /tmp $HOME"
     with Lab(nodes=2, name=lab_name) as lab:
         for place in ("node1", "node2-dpu", "node2"):
-            seen = subprocess.run(lab.inside(place, ["sh", "-c", look]), capture_output=True, text=True, cwd=work)
+            seen = captured(lab.inside(place, ["sh", "-c", look]), cwd=work)
             node = place.removesuffix("-dpu")
             before = [node] if place == "node2" else []  # a DPU has its node's
             expected = [node, f"{work}/file", f"{ROOT}/offpath", *before, "/tmp:", node, "", f"{tmp_path}/home:", node]
@@ -113,7 +110,7 @@ def test_name_that_is_taken(lab_name):
 
 def test_both_ends_of_every_port_are_limited(lab_name):
     with Lab(nodes=2, rate="1gbit", name=lab_name) as lab:
-        shown = subprocess.run(lab.inside("head", ["tc", "qdisc", "show"]), capture_output=True, text=True).stdout
+        shown = captured(lab.inside("head", ["tc", "qdisc", "show"])).stdout
         limited = {line.split()[4] for line in shown.splitlines() if "tbf" in line and "rate 1Gbit" in line}
         assert limited == {"port1", "uplink1", "port2", "uplink2"}
 
@@ -279,9 +276,7 @@ def test_ranks_that_do_not_fit(lab_name):
 @pytest.mark.skipif(not (quota.QUOTA_ROOT / "cpu.shares").exists(), reason="no cgroup v1 cpu controller")
 def test_slow_dpu_is_in_a_limited_group(lab_name):
     with Lab(nodes=1, dpu_slowdown=4, name=lab_name) as lab:
-        groups = subprocess.run(
-            lab.inside("node1-dpu", ["cat", "/proc/self/cgroup"]), capture_output=True, text=True
-        ).stdout
+        groups = captured(lab.inside("node1-dpu", ["cat", "/proc/self/cgroup"])).stdout
         group = f"offpath-{lab_name}-node1-dpu"
         assert f":cpu:/{group}" in groups
         assert (quota.QUOTA_ROOT / group / "cpu.cfs_quota_us").read_text() == "2500\n"
@@ -379,7 +374,6 @@ def test_packets_take_their_time(lab_name):
     refused += "except ConnectionRefusedError:\n print(time.monotonic() - start)"
     with Lab(nodes=2, name=lab_name, latency="20ms") as lab:
         assert Lab.attach(lab_name).plan == lab.plan
-        took = subprocess.run(lab.inside("node1", [sys.executable, "-c", refused]), capture_output=True, text=True)
-        assert took.returncode == 0, took.stderr
+        took = succeeded(captured(lab.inside("node1", [sys.executable, "-c", refused])))
         assert float(took.stdout) >= 0.04
     assert_nothing_left(lab_name)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Blocks that go to another node compressed: programs find what they expect, and what was saved is said."""
 
-import subprocess
 
 import pytest
-from conftest import LIMIT_S, requires_root
+from conftest import LIMIT_S, captured, requires_root
 from offpath.base.paths import paths
 from offpath.launch import mpis
 from offpath.launch.closing_line import closing_line
@@ -60,7 +59,7 @@ def test_numbers_lose_no_more_than_was_allowed(lab):
 
 def _lossy_codecs():
     """Those that this build has."""
-    said = subprocess.run([paths().tool("offpath-codecs"), "--codecs"], capture_output=True, text=True, check=True)
+    said = captured([paths().tool("offpath-codecs"), "--codecs"], check=True)
     lossy = [codec for codec in ("zfp", "sz3") if codec in said.stdout.split()]
     if not lossy:
         pytest.skip("this build has neither zfp nor SZ3")

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import LIMIT_S, requires_root
+from conftest import LIMIT_S, require, requires_root
 from loss_support import meanwhile, services
 from offpath.base.paths import paths
 from offpath.bench import fault_kills
@@ -34,8 +34,7 @@ def heal(lab) -> None:
 
 def run(lab, mpi, mode, folder, act):
     program = paths().prefix / "tests" / "interpose" / mpi / "lost"
-    if not program.exists():
-        pytest.skip("not built")
+    require(program)
     try:
         with meanwhile(folder, act) as variables:
             env = ENVIRONMENT | variables
@@ -83,8 +82,7 @@ def test_connections_between_services_are_reset(lab, mpi, mode, tmp_path):
 def test_there_never_was_a_link_between_services(lab, mpi):
     """Connecting has a bound; then each service knows that the other cannot be reached, and says so."""
     program = paths().prefix / "tests" / "interpose" / mpi / "lost"
-    if not program.exists():
-        pytest.skip("not built")
+    require(program)
     deafen(lab, 1, 2)
     deafen(lab, 2, 1)
     try:

@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, requires_root
+from conftest import LIMIT_S, require, requires_root
 from loss_support import meanwhile
 from offpath.base.paths import paths
 from offpath.lab import Lab
@@ -67,8 +67,7 @@ def sockets(lab) -> list[str]:
 @pytest.mark.parametrize("mpi", (mpis.OPENMPI, mpis.MPICH))
 def test_a_dpu_is_out_of_reach(machines, mpi, act, mode, left, tmp_path):
     program = paths().prefix / "tests" / "interpose" / mpi / "lost"
-    if not program.exists():
-        pytest.skip("not built")
+    require(program)
     try:
         with meanwhile(tmp_path, lambda: act(machines)) as variables:
             env = ENVIRONMENT | variables

@@ -13,7 +13,7 @@ import uuid
 
 import pytest
 from conformance_support import Place, assert_conforms, program
-from conftest import LIMIT_S, PROGRAMS, ROOT, eventually, offpath, requires_root
+from conftest import LIMIT_S, PROGRAMS, ROOT, captured, eventually, offpath, requires_root, succeeded
 from offpath.base.files import new_secret
 from offpath.base.paths import paths
 from offpath.dpu import service
@@ -67,7 +67,7 @@ def at_head(lab, work, command: str, **variables: str) -> subprocess.CompletedPr
     env = os.environ | launchers.environment(lab.plan) | {"OFFPATH_DEVICE_KEY_FILE": str(work / "KEY")} | variables
     words = [str(ROOT / "offpath") if word == "offpath" else word for word in shlex.split(command)]
     words = ["mpirun.openmpi" if word == "mpirun" else word for word in words]
-    return subprocess.run(lab.inside("head", words), cwd=work, env=env, capture_output=True, text=True, timeout=LIMIT_S)
+    return captured(lab.inside("head", words), cwd=work, env=env)
 
 
 def test_the_three_steps(cluster, work):
@@ -93,8 +93,7 @@ def test_the_three_steps(cluster, work):
 def test_without_its_dpu_a_job_is_native_and_says_why(cluster, work, change, said):
     (work / "changed.txt").write_text(DPUFILE.replace(*change).replace("ssh cores=0 arch", "ssh arch"))
     run = "offpath run --dpus changed.txt -- mpirun -hostfile hosts ./my_mpi_program"
-    result = at_head(cluster, work, run)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(at_head(cluster, work, run))
     assert "0 offloaded" in result.stderr and said in result.stderr, result.stderr
 
 
@@ -132,10 +131,9 @@ def test_devices_and_the_way_there_are_the_nodes_own(cluster, work):
     variables = {"OFFPATH_DEVICE_KEY_FILE": str(work / "KEY")}
     (work / "addresses.txt").write_text("10.99.0.1 node1-dpu\n10.99.0.2 10.99.0.102\n")
     for command in (["dpus", "list", "addresses.txt", "--here"], ["dpus", "check", "addresses.txt", "--here"]):
-        seen = subprocess.run(
-            cluster.inside("node2", [str(ROOT / "offpath"), *command]),
-            cwd=work, env=os.environ | variables, capture_output=True, text=True, timeout=LIMIT_S,
-        )  # fmt: skip
+        seen = captured(
+            cluster.inside("node2", [str(ROOT / "offpath"), *command]), cwd=work, env=os.environ | variables
+        )
         assert seen.returncode == 0 and seen.stdout.count("\n") == 1, seen
         assert seen.stdout.startswith("10.99.0.2: 10.99.0.102:7001"), seen
     if not (paths().prefix / "bin" / "offpath-devices").exists():
@@ -143,10 +141,7 @@ def test_devices_and_the_way_there_are_the_nodes_own(cluster, work):
     variables |= {"OFFPATH_DPUS": f"node1=node1-dpu:7001/arch={platform.machine()};10.99.0.2=exec:true"}
     kinds = {}
     for node in cluster.plan.nodes:
-        seen = subprocess.run(
-            cluster.inside(node, [str(ROOT / "offpath"), "devices", "--json"]),
-            env=os.environ | variables, capture_output=True, text=True, timeout=LIMIT_S,
-        )  # fmt: skip
+        seen = captured(cluster.inside(node, [str(ROOT / "offpath"), "devices", "--json"]), env=os.environ | variables)
         (row,) = json.loads(seen.stdout)
         kinds[node] = (row["kind"], row["name"], row["state"])
     assert kinds["node1"] == ("remote", "node1-dpu:7001", "up")
@@ -176,7 +171,7 @@ def late(cluster, work, place, *command):
 
 def top(cluster, node, *options):
     words = cluster.inside(node, [str(ROOT / "offpath"), "top", "--once", "--interval", "0.3", *options])
-    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S)
+    return captured(words)
 
 
 def ranks_at(cluster, node):

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import LIMIT_S, PROGRAMS, ROOT, requires_root
+from conftest import LIMIT_S, PROGRAMS, ROOT, require, requires_root, succeeded
 from offpath.base.paths import paths
 from offpath.launch import mpis
 from offpath.launch.closing_line import closing_line
@@ -40,8 +40,7 @@ def test_the_note_shows_all_of_them():
 @pytest.mark.parametrize("name", ARGUMENTS)
 @pytest.mark.parametrize("mpi", (mpis.OPENMPI, mpis.MPICH))
 def test_what_the_closing_line_says(mpi, name, lab, tmp_path):
-    if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists():
-        pytest.skip("not built")
+    require(paths().lib / f"liboffpath_mpi_{mpi}.so")
     command = [str(tmp_path / "program"), *ARGUMENTS[name]]
     if ARGUMENTS[name]:
         source = PROGRAMS / "first_programs.c"
@@ -50,8 +49,7 @@ def test_what_the_closing_line_says(mpi, name, lab, tmp_path):
         if mpi != mpis.OPENMPI or subprocess.run([SYSTEMS, "-c", "import mpi4py, numpy"]).returncode != 0:
             pytest.skip("Debian has mpi4py for Open MPI (python3-mpi4py)")
         command = [SYSTEMS, str(PROGRAMS / "first_training.py")]
-    result = lab.mpirun(mpi, 1, command, offload=True, timeout=LIMIT_S)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(lab.mpirun(mpi, 1, command, offload=True, timeout=LIMIT_S))
     who, said = closing_line(result.stats, mpi).split(": ", 1)
     assert who == f"2 ranks on 2 nodes ({mpis.TITLES[mpi]})"
     assert what_counts(said) == what_counts(shown()[name]), said

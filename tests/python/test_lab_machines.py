@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DPUs of a lab that are machines: what they do not share with their host, and the link they do."""
 
-import subprocess
 import sys
 
 import pytest
-from conftest import LIMIT_S, assert_one_line_error, offpath, requires_root
+from conftest import assert_one_line_error, captured, offpath, requires_root, succeeded
 from offpath.lab import Lab, inventory
 from offpath.lab.plan import STATE_ROOT, Plan
 
@@ -21,8 +20,7 @@ for name in sys.argv[1:]:
 
 
 def at(lab, place: str, *words: str) -> str:
-    result = subprocess.run(lab.inside(place, words), capture_output=True, text=True, timeout=LIMIT_S)
-    assert result.returncode == 0, result
+    result = succeeded(captured(lab.inside(place, words)))
     return result.stdout
 
 
@@ -36,7 +34,7 @@ def test_a_dpu_that_is_a_machine_shares_nothing_but_a_link(lab_name):
         seen = {place: at(lab, place, "sh", "-c", look).split() for place in places if "dpu" in place}
         for index, kind in enumerate(kinds):
             assert len({names[index] for names in seen.values()}) == 4, kind
-            own = subprocess.run(["readlink", f"/proc/self/ns/{kind}"], capture_output=True, text=True).stdout.strip()
+            own = captured(["readlink", f"/proc/self/ns/{kind}"]).stdout.strip()
             assert own not in {names[index] for names in seen.values()}, kind
         assert at(lab, "node1-dpu2", "hostname") == "node1-dpu2\n"
         # Files, memory and processes stay on their machine, and are there for who comes later

@@ -4,7 +4,7 @@
 import subprocess
 
 import pytest
-from conftest import LIMIT_S, ROOT, requires_root
+from conftest import LIMIT_S, ROOT, requires_root, succeeded
 from offpath.base.paths import paths
 from offpath.launch import mpis
 from offpath.launch.closing_line import closing_line
@@ -39,8 +39,7 @@ def test_who_sends_several_at_a_time_gets_room_for_them(lab):
     program = paths().bench_program("pt2pt", mpis.MPICH)
     argv = [str(program), "--pattern", "posted_8", "--sizes", "100000,400000", "--work-iterations", "1,1", "--verify"]
     env = {"OFFPATH_POLICY": "*:host,send:4K-inf:dpu"}
-    result = lab.mpirun(mpis.MPICH, 1, argv, offload=True, env=env, timeout=LIMIT_S)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(lab.mpirun(mpis.MPICH, 1, argv, offload=True, env=env, timeout=LIMIT_S))
     for messages in (rank["messages"] for rank in result.stats):
         assert messages["offloaded_count"] > 0 == messages["native_count"], messages
 

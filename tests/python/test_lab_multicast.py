@@ -15,7 +15,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, requires_root
+from conftest import LIMIT_S, captured, requires_root, succeeded
 from offpath.base.paths import paths
 from offpath.lab import Lab, inventory
 from offpath.lab.counters import link_bytes
@@ -40,8 +40,7 @@ def copies_sent(lab, mpi, collective, rate, *options, **more):
     env = {"OFFPATH_POLICY": f"*:host,{collective}:0-inf:dpu=multicast", "OFFPATH_MULTICAST_RATE": rate} | more
     before = link_bytes(lab.plan)
     argv += ["--collective", collective, *options]
-    result = lab.mpirun(mpi, 1, argv, offload=True, env=env, timeout=LIMIT_S)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(lab.mpirun(mpi, 1, argv, offload=True, env=env, timeout=LIMIT_S))
     assert all(rank["offloaded_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
     operations = result.stats[0]["offloaded_count"]
     part = BYTES if collective == "ibcast" else BYTES // NODES
@@ -84,8 +83,7 @@ def allgathers(lab, count, **env):
     argv += ["--collective", "iallgather", "--sizes", ",".join([str(BYTES)] * count)]
     argv += ["--work-ns", ",".join(["1000"] * count)]
     env = {"OFFPATH_POLICY": "iallgather:0-inf:dpu=multicast", "OFFPATH_MULTICAST_RATE": RIGHT_RATE} | env
-    result = lab.mpirun("openmpi", 1, argv, offload=True, env=env, timeout=LIMIT_S)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(lab.mpirun("openmpi", 1, argv, offload=True, env=env, timeout=LIMIT_S))
     assert all(rank["offloaded_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
 
 
@@ -109,7 +107,7 @@ def services(lab, node):
 
 def joined_groups(lab, node):
     """Address and port of sockets there that have joined a group."""
-    table = subprocess.run(lab.inside(f"{node}-dpu", ["cat", "/proc/net/udp"]), capture_output=True, text=True).stdout
+    table = captured(lab.inside(f"{node}-dpu", ["cat", "/proc/net/udp"])).stdout
     found = re.findall(r"^ *\d+: (\w{8}):(\w{4}) ", table, re.MULTILINE)
     addresses = [(socket.inet_ntoa(bytes.fromhex(address)[::-1]), int(port, 16)) for address, port in found]
     return [each for each in addresses if each[0].startswith("239.19")]
@@ -126,7 +124,7 @@ def test_strangers_do_no_harm(lab):
         for address, port in joined_groups(lab, "node2"):
             while not over.is_set():
                 argv = [sys.executable, str(script), "br0", address, str(port), "0.5"]
-                done = subprocess.run(lab.inside(HEAD, argv), capture_output=True, text=True, timeout=LIMIT_S)
+                done = captured(lab.inside(HEAD, argv))
                 said.append([int(word) for word in done.stdout.split()])
         return [sum(counts) for counts in zip(*said)]
 

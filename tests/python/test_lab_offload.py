@@ -3,17 +3,15 @@
 
 import os
 import signal
-import subprocess
 import uuid
 
 import pytest
-from conftest import LIMIT_S, requires_root
+from conftest import LIMIT_S, MPIS, captured, requires_root, succeeded
 from loss_support import meanwhile, services, stop
 from offpath.base.paths import paths
 from offpath.lab import Lab
 
 pytestmark = requires_root
-MPIS = ("openmpi", "mpich")
 EVERYTHING = {"OFFPATH_POLICY": "ialltoall:0-inf:dpu,ialltoallv:dpu"}
 
 
@@ -36,8 +34,7 @@ def test_every_byte_arrives(lab, mpi, ppn):
         ),
         wires,
     ):
-        result = lab.mpirun(mpi, ppn, [*argv, *extra], offload=True, env=EVERYTHING | wire, timeout=LIMIT_S)
-        assert result.returncode == 0, result.stderr
+        result = succeeded(lab.mpirun(mpi, ppn, [*argv, *extra], offload=True, env=EVERYTHING | wire, timeout=LIMIT_S))
         assert len(result.stats) == ppn * lab.plan.node_count
         assert all(rank["offloaded_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
         assert all(rank["pulled_bytes"] > 0 for rank in result.stats), "nothing crossed the wire"
@@ -114,5 +111,5 @@ def test_random_programs_go_on_when_a_service_is_killed(lab, mpi, tmp_path):
 
 
 def test_nothing_is_left(lab):
-    listing = subprocess.run(["pgrep", "-a", "-x", "offpathd"], capture_output=True, text=True).stdout
+    listing = captured(["pgrep", "-a", "-x", "offpathd"]).stdout
     assert lab.name not in listing

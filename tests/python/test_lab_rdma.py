@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pytest
 from conformance_support import EVERYTHING, MPIS, NATIVE, Place, assert_conforms, assert_same_lines, native, program
-from conftest import LIMIT_S, PROGRAM_SEED, ROOT, assert_one_line_error, eventually, offpath, requires_root
+from conftest import (
+    LIMIT_S,
+    PROGRAM_SEED,
+    ROOT,
+    assert_one_line_error,
+    captured,
+    eventually,
+    offpath,
+    requires_root,
+    succeeded,
+)
 from loss_support import meanwhile
 from offpath.base.errors import UserError
 from offpath.lab import Lab, inventory
@@ -35,10 +45,7 @@ def machines():
 def at(
     lab: Lab, place: str, *words: str, said: str = "", env: dict | None = None, cwd: Path = ROOT, limit_s: int = LIMIT_S
 ):
-    return subprocess.run(
-        lab.inside(place, words), input=said, capture_output=True, text=True, timeout=limit_s, cwd=cwd,
-        env=os.environ | (env or {}),
-    )  # fmt: skip
+    return captured(lab.inside(place, words), input=said, timeout=limit_s, cwd=cwd, env=os.environ | (env or {}))
 
 
 def test_a_command_in_a_machine(machines, tmp_path):
@@ -142,8 +149,7 @@ def test_a_tree_below_a_folder_that_machines_have_of_their_own(lab_name):
         os.symlink(ROOT / ".machines", f"{tree}/.machines")
         env = {"PYTHONPATH": f"{tree}/python", "OFFPATH_PREFIX": str(ROOT / "build" / "release")}
         up = [sys.executable, "-m", "offpath", "lab", "up", "--rdma", "--nodes", "1", "--name", lab_name]
-        result = subprocess.run(up, capture_output=True, text=True, timeout=300, cwd=tree, env=os.environ | env)
-        assert result.returncode == 0, result.stderr
+        succeeded(captured(up, timeout=300, cwd=tree, env=os.environ | env))
 
 
 def test_what_does_not_fit_is_said(lab_name, monkeypatch):

@@ -3,10 +3,9 @@
 
 import json
 import os
-import subprocess
 import tempfile
 
-from conftest import LIMIT_S, ROOT, requires_root
+from conftest import LIMIT_S, ROOT, captured, requires_root, succeeded
 from lab_support import POLICY, ROUNDS, SHORTS
 from offpath.base.paths import built, paths
 from offpath.lab import launchers
@@ -22,8 +21,7 @@ def at_head(lab, mpi, program, command, folder, **changes):
     env |= {"OFFPATH_LAB": lab.name, "OFFPATH_LAB_SHARED": str(program.parent), "OFFPATH_UCX_TLS": "tcp,self"}
     if mpi == mpis.MPICH:
         env |= {"LD_PRELOAD": str(built(paths().yield_library)), "OFFPATH_LAB_YIELD": "0"}
-    return subprocess.run(lab.inside("head", command), capture_output=True, text=True, timeout=LIMIT_S, cwd=folder,
-                          env=env | changes)  # fmt: skip
+    return captured(lab.inside("head", command), cwd=folder, env=env | changes)
 
 
 def mpirun(lab, mpi):
@@ -38,8 +36,7 @@ def test_all_nodes_are_counted_and_recorded(lab, traced, tmp_path):
     """Also with the folder of the login node's session in the environment, which the nodes do not have."""
     mpi, argv = traced
     command = [*RUN, "--summary", "--trace", "t.json", "--", *mpirun(lab, mpi), str(argv)]
-    result = at_head(lab, mpi, argv, command, tmp_path, XDG_RUNTIME_DIR="/run/user/4711")
-    assert result.returncode == 0, result.stderr
+    result = succeeded(at_head(lab, mpi, argv, command, tmp_path, XDG_RUNTIME_DIR="/run/user/4711"))
     assert f"2 ranks on 2 nodes ({mpis.TITLES[mpi]})" in result.stderr, result.stderr
     assert f"{2 * ROUNDS} collectives, {2 * ROUNDS} offloaded" in result.stderr, result.stderr
     one_sided = 2 * ROUNDS * (2 + SHORTS)
@@ -51,8 +48,7 @@ def test_all_nodes_are_counted_and_recorded(lab, traced, tmp_path):
 
 def test_nodes_may_start_offpath_run_themselves(lab, traced, tmp_path):
     mpi, argv = traced
-    result = at_head(lab, mpi, argv, [*mpirun(lab, mpi), *RUN, "--", str(argv)], tmp_path)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(at_head(lab, mpi, argv, [*mpirun(lab, mpi), *RUN, "--", str(argv)], tmp_path))
     assert f"2 ranks on 2 nodes ({mpis.TITLES[mpi]})" in result.stderr, result.stderr
     assert result.stderr.count("offpath:") == 1 and list(tmp_path.iterdir()) == []
 
@@ -70,8 +66,7 @@ def test_a_folder_that_no_node_sees_stops_nobody(lab, traced, tmp_path):
 def test_nodes_that_share_the_runtime_folder_have_a_service_each(lab, traced, tmp_path):
     mpi, argv = traced
     env = {"OFFPATH_POLICY": POLICY, "OFFPATH_RUNTIME_DIR": str(tmp_path / "run")}
-    result = lab.mpirun(mpi, 1, [str(argv)], offload=True, env=env, timeout=LIMIT_S)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(lab.mpirun(mpi, 1, [str(argv)], offload=True, env=env, timeout=LIMIT_S))
     assert all(rank["offloaded_count"] == ROUNDS for rank in result.stats), result.stats
     assert len({rank["service_pid"] for rank in result.stats}) == 2
 

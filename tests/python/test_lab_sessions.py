@@ -4,15 +4,14 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from conftest import LIMIT_S, requires_root
+from conftest import LIMIT_S, requires_root, succeeded
 from offpath.lab.plan import STATE_ROOT
 
 pytestmark = requires_root
 
 
 def session_folders(lab):
-    done = lab.mpirun("openmpi", 1, ["/usr/bin/env"], timeout=LIMIT_S)
-    assert done.returncode == 0, done.stderr
+    done = succeeded(lab.mpirun("openmpi", 1, ["/usr/bin/env"], timeout=LIMIT_S))
     return {line.split("=", 1)[1] for line in done.stdout.splitlines() if line.startswith("PMIX_SERVER_TMPDIR=")}
 
 

@@ -11,7 +11,7 @@ import uuid
 
 import pytest
 from api_support import require_executors
-from conftest import LIMIT_S, PROGRAMS, ROOT, offpath, requires_root
+from conftest import LIMIT_S, PROGRAMS, ROOT, captured, offpath, requires_root, succeeded
 from loss_support import meanwhile
 from offpath.base.files import new_secret
 from offpath.base.paths import paths
@@ -47,7 +47,7 @@ def at_node(lab, *words, python=sys.executable, env=None):
     """A program whose service is on the DPU of its node."""
     variables = os.environ | {"PYTHONPATH": str(ROOT / "python"), "OFFPATH_DPUS": lab.dpus()} | (env or {})
     command = lab.inside("node1", [python, *map(str, words)])
-    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=LIMIT_S)
+    return captured(command, env=variables)
 
 
 def test_tasks_run_there(machine, native):
@@ -81,10 +81,7 @@ def test_the_guides_program_runs_there_by_a_list(machine, tmp_path):
         tried = (("/nowhere", 1, "it is not on the executor's machine"), ("there", 0, "values[7] is 42"))
         for folder, code, printed in tried:
             (tmp_path / "dpus.txt").write_text(f"node1 node1-dpu functions={tmp_path / folder} executors=2\n")
-            done = subprocess.run(
-                machine.inside("node1", words), cwd=tmp_path, env=variables, capture_output=True, text=True,
-                timeout=LIMIT_S,
-            )  # fmt: skip
+            done = captured(machine.inside("node1", words), cwd=tmp_path, env=variables)
             assert done.returncode == code and printed in done.stdout + done.stderr, done
     finally:
         starter.terminate()
@@ -158,8 +155,7 @@ def test_tiles_are_got_and_multiplied_there(machine, tmp_path):
 def test_the_benchmark_compares_with_the_link(tmp_path):
     file = tmp_path / "tasks.json"
     options = ("--repeats", "20", "--count", "200", "--runs", "1", "--link-latency", "20us", "--json", str(file))
-    done = offpath("bench", "tasks", "--placement", "dpu", *options)
-    assert done.returncode == 0, done.stderr
+    succeeded(offpath("bench", "tasks", "--placement", "dpu", *options))
     (row,) = json.loads(file.read_text())["rows"]
     assert row["placement"] == "dpu" and row["round_trip_us_min"] > 2 * 20
     assert row["empty_task_wait_us_min"] > 2 * 20 and row["tasks_per_second"] > 0

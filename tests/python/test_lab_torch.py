@@ -7,7 +7,7 @@ import subprocess
 import uuid
 
 import pytest
-from conftest import LIMIT_S, PROGRAMS, ROOT, requires_root
+from conftest import LIMIT_S, PROGRAMS, ROOT, captured, requires_root
 from offpath.base.files import new_secret
 from offpath.base.paths import paths
 from offpath.dpu import service
@@ -76,8 +76,8 @@ def test_the_guides_command(lab, tmp_path):
         service.await_listening(listening, "node1-dpu:7001", log)
         names = {"offpath": str(ROOT / "offpath"), "python": interpreter()}
         words = [names.get(word, word) for word in command.split()]
-        result = subprocess.run(
-            lab.inside("node1", words), cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S,
+        result = captured(
+            lab.inside("node1", words), cwd=tmp_path,
             env=environment() | {"OFFPATH_DEVICE_KEY_FILE": str(tmp_path / "KEY"), "OFFPATH_LOG": "info"},
         )  # fmt: skip
     finally:

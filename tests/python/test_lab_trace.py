@@ -5,7 +5,7 @@ import json
 from collections import defaultdict
 
 import pytest
-from conftest import assert_one_line_error, offpath, requires_root
+from conftest import assert_one_line_error, offpath, requires_root, succeeded
 from lab_support import BLOCK, POLICY, ROUNDS, SHORTS
 from offpath.lab import inventory
 from offpath.telemetry import operations, perfetto
@@ -62,8 +62,7 @@ def test_a_trace_of_two_nodes(lab, traced, ppn, tmp_path):
     mpi, argv = traced
     size, trace = NODES * ppn, tmp_path / "t.json"
     command = ["lab", "run", "--name", lab.name, "--mpi", mpi, "--ppn", str(ppn), "--offload", "--policy", POLICY]
-    result = offpath(*command, "--trace", str(trace), "--summary", "--", str(argv))
-    assert result.returncode == 0, result.stderr
+    result = succeeded(offpath(*command, "--trace", str(trace), "--summary", "--", str(argv)))
     events = check_format(json.loads(trace.read_text()))
     run = perfetto.load(trace)
     assert [(rank.number, rank.host) for rank in run.ranks] == [(i, f"node{i // ppn + 1}") for i in range(size)]

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from conformance_support import MPIS
-from conftest import ROOT, requires_root
+from conftest import ROOT, captured, requires_root, succeeded
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench.kit import Case
@@ -30,9 +30,7 @@ NIGHTLY = (ROOT / "tools" / "packages" / "nightly.txt").read_text()
 def test_the_document_has_its_command():
     python, script, *options = shlex.split(RESULT["command"])
     assert python == ".venv/bin/python" and (ROOT / script).is_file()
-    helped = subprocess.run(
-        [sys.executable, ROOT / script, "--help"], capture_output=True, text=True, check=True
-    ).stdout
+    helped = captured([sys.executable, ROOT / script, "--help"], check=True).stdout
     assert all(option in helped for option in options if option.startswith("--"))
     assert {row["program"] for row in RESULT["rows"]} <= set(PROGRAMS)
 
@@ -135,8 +133,7 @@ def test_killed_services_change_nothing(name, tmp_path):
     need(name)
     file = tmp_path / "out.json"
     options = ("--kills", "3", "--programs", name, "--json", str(file))
-    done = subprocess.run([sys.executable, kill_programs.__file__, *options], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    succeeded(captured([sys.executable, kill_programs.__file__, *options], timeout=None))
     (row,) = json.loads(file.read_text())["rows"]
     assert row["right_count"] == 3
 
@@ -153,15 +150,14 @@ def test_it_computes_the_same_with_all_settings(name, mpi, tmp_path):
     subprocess.run([ROOT / "tools" / "setup", "--programs"], check=True, capture_output=True)
     file = tmp_path / "out.json"
     options = ("--runs", "1", "--mpi", mpi, "--programs", name, "--json", str(file))
-    done = subprocess.run([sys.executable, measure_programs.__file__, *options], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    succeeded(captured([sys.executable, measure_programs.__file__, *options], timeout=None))
     (row,) = json.loads(file.read_text())["rows"]
     assert row["verified"] and all(row["others"].values()), row
 
 
 def test_what_a_reader_has_before_him_is_counted():
     """Of the working tree; every file of code belongs to a capability."""
-    told = subprocess.run([ROOT / "tools" / "sums"], capture_output=True, text=True, check=True).stdout
+    told = captured([ROOT / "tools" / "sums"], check=True).stdout
     counts = {line[:42].strip(): int(line[42:].replace(",", "")) for line in told.splitlines()[1:]}
     parts = [count for name, count in counts.items() if name.startswith("lines: ")]
     assert counts["lines of the product"] == sum(parts) - counts["lines: tests"] > 50_000

@@ -5,7 +5,7 @@ import json
 import sqlite3
 
 import pytest
-from conftest import assert_one_line_error, offpath
+from conftest import assert_one_line_error, offpath, require
 from offpath.base.paths import paths
 from offpath.launch import memory, policy_table
 from offpath.launch.job import Job, job_of
@@ -31,8 +31,7 @@ def rank(**ranges):
 
 
 def built():
-    if not paths().policy_program.exists():
-        pytest.skip("offpath-policy is not built")
+    require(paths().policy_program)
 
 
 def test_what_is_believed():
@@ -188,10 +187,7 @@ def test_what_holds_no_practices_is_one_line(tmp_path, content):
     file.write_text(content)
     assert_one_line_error(offpath("policy", "import", str(file)), str(file))
     assert_one_line_error(offpath("policy", "import", str(tmp_path / "none")), "none")
-    assert_one_line_error(
-        offpath("policy", "export", str(tmp_path / "no" / "x.json")),
-        "cannot be written",
-    )
+    assert_one_line_error(offpath("policy", "export", str(tmp_path / "no" / "x.json")), "cannot be written")
 
 
 @pytest.mark.parametrize("content", (b"no database at all, but long enough to be looked at" * 40, None))
@@ -247,23 +243,12 @@ def test_list_and_forget():
 
 def test_run_hands_it_to_the_ranks(tmp_path):
     built()
-    command = [
-        "sh",
-        "-c",
-        "echo $OFFPATH_MPI_ADAPT/$OFFPATH_POLICY/$OFFPATH_MPI_MEMORY",
-    ]
+    command = ["sh", "-c", "echo $OFFPATH_MPI_ADAPT/$OFFPATH_POLICY/$OFFPATH_MPI_MEMORY"]
     memory.keep(job_of(command), [rank(**{"1M_2M": learned()})])
     tuned = tmp_path / "tuned"
     tuned.write_text("ibcast:host\n")
     said = offpath(
-        "run",
-        "--quiet",
-        "--policy",
-        "auto,iallreduce:host",
-        "--policy-file",
-        str(tuned),
-        "--",
-        *command,
+        "run", "--quiet", "--policy", "auto,iallreduce:host", "--policy-file", str(tuned), "--", *command
     ).stdout.strip()
     assert said == "on/iallreduce:host/ibcast:0-inf:host,ialltoall:1M-2M:nodes=2:host"
     assert offpath("run", "--quiet", "--", *command).stdout.strip() == "//"

@@ -4,10 +4,9 @@ include/offpath/words/mpi_functions.def and mpi_others.def."""
 
 import re
 import shutil
-import subprocess
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, captured
 from offpath.base import words
 
 INTERCEPTED, OTHERS = ([row["name"] for row in words.rows(table)] for table in ("mpi_functions", "mpi_others"))
@@ -15,10 +14,10 @@ INTERCEPTED, OTHERS = ([row["name"] for row in words.rows(table)] for table in (
 
 def declared(mpi: str) -> set[str]:
     """But for the tools' interface, which speaks of the library and not with others."""
-    shown = subprocess.run([f"mpicc.{mpi}", "-show"], capture_output=True, text=True, check=True).stdout
+    shown = captured([f"mpicc.{mpi}", "-show"], check=True).stdout
     folders = [word for word in shown.split() if word.startswith("-I")]
     command = ["gcc", "-E", "-P", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", *folders, "-x", "c", "-"]
-    text = subprocess.run(command, input="#include <mpi.h>\n", capture_output=True, text=True, check=True).stdout
+    text = captured(command, input="#include <mpi.h>\n", check=True).stdout
     types = set(re.findall(r"\bMPI_(\w+);", text))
     return {name for name in re.findall(r"\bMPI_([A-Z]\w+)\s*\(", text) if name[:2] != "T_"} - types
 

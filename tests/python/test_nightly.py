@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import conftest
 import pytest
-from conftest import ROOT
+from conftest import ROOT, captured
 from kinds import ALONE, LONG, SIDE_BY_SIDE
 
 DRIVER = """
@@ -36,7 +36,7 @@ def nightly(tmp_path):
         driver = tmp_path / "driver.py"
         driver.write_text(DRIVER.format(root=ROOT, steps=steps))
         command = [sys.executable, str(driver), *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+        return captured(command, cwd=tmp_path, timeout=100)
 
     return run
 

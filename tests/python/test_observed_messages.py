@@ -3,7 +3,7 @@
 
 import pytest
 from bench_support import program
-from conftest import offpath
+from conftest import offpath, succeeded
 from offpath.launch import mpis
 from offpath.plan import replay
 from offpath.telemetry import operations
@@ -27,11 +27,10 @@ def command(mpi: str, pattern: str) -> list[str]:
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_a_trace_says_which_way_messages_went_and_when_they_were_there(mpi, tmp_path):
     trace = tmp_path / "trace.json"
-    result = offpath(
+    result = succeeded(offpath(
         "run", "--share", "--summary", "--policy", "*:host,send:4K-inf:dpu", "--trace", str(trace), "--",
         *command(mpi, "unexpected_any"),
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    ))  # fmt: skip
     run = operations.join(record.load(trace))
     for rank in (0, 1):
         own = [each for each in run.operations if each.rank == rank]
@@ -55,8 +54,7 @@ def test_a_trace_says_which_way_messages_went_and_when_they_were_there(mpi, tmp_
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_a_profile_finds_the_receive_of_each_send(mpi, tmp_path):
     file = tmp_path / "profile.jsonl"
-    result = offpath("profile", "-o", str(file), "--", *command(mpi, "posted_any_8"))
-    assert result.returncode == 0, result.stderr
+    succeeded(offpath("profile", "-o", str(file), "--", *command(mpi, "posted_any_8")))
     found = profile.load(file)
     scenario = replay.scenario(found)
     sent = [operation for operation in scenario.operations if operation["kind"] == "send"]

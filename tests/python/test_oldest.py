@@ -11,7 +11,7 @@ import typing
 
 import pytest
 import typer
-from conftest import LIMIT_S, ROOT, assert_one_line_error
+from conftest import LIMIT_S, ROOT, assert_one_line_error, captured
 from offpath.base import oldest
 from offpath.cli.commands import app
 
@@ -77,7 +77,7 @@ def oldest_typer(tmp_path_factory):
 def test_the_oldest_typer_that_is_allowed(oldest_typer, words, answer):
     path = os.pathsep.join([str(oldest_typer), str(ROOT / "python")])
     command = [sys.executable, "-m", "offpath", *words]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+    done = captured(command, env={**os.environ, "PYTHONPATH": path})
     assert_one_line_error(done, answer)
 
 

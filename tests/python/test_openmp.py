@@ -10,7 +10,7 @@ from pathlib import Path
 
 import openmp_support
 import pytest
-from conftest import LIMIT_S, ROOT
+from conftest import LIMIT_S, ROOT, captured, succeeded
 from offpath.base.paths import paths
 from openmp_support import PROGRAMS, TARGETS, Builder, requires, run, seen_by, standing_device
 
@@ -62,8 +62,7 @@ def device(request):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("name", CHECKED)
 def test_program(name, arch, device, build):
-    result = run(build(name), env=device)
-    assert result.returncode == 0, (result.stdout, result.stderr)
+    result = succeeded(run(build(name), env=device))
     assert result.stdout.endswith("all is right\n") and result.stderr == ""
 
 
@@ -71,8 +70,7 @@ def test_program(name, arch, device, build):
 def test_the_hello_of_one_architecture(arch, device, build, folder, request):
     program = folder / f"hello_{arch}"
     build.compile([PROGRAMS / "hello.c", "-o", program], TARGETS[arch])
-    result = run(program, env=device)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(run(program, env=device))
     said = result.stdout if arch == "x86_64" else Path(request.getfixturevalue("emulated").log).read_text()
     assert f"Hello from {arch}" in said
 
@@ -88,8 +86,7 @@ def test_regions_call_a_shared_library_that_exists_for_each_machine(build, folde
          f"-Wl,--device-linker=-L.,--device-linker=-llog_aarch64,--device-linker=-rpath={folder}"],
         TARGETS["aarch64"],
     )  # fmt: skip
-    result = run(folder / "library", env=seen_by(emulated))
-    assert result.returncode == 0, result.stderr
+    result = succeeded(run(folder / "library", env=seen_by(emulated)))
     assert result.stdout == "x86_64: on the host\n"
     assert "aarch64: in the region" in Path(emulated.log).read_text()
 
@@ -102,8 +99,7 @@ def test_device_code_is_linked_without_a_c_library_of_its_machine(folder):
     linker = paths().prefix / "libexec" / "offpath" / "compiler" / "ld"
     command = [linker, "-m", "aarch64linux", "-shared", "-o", "region.so", "crti.o", "crtbeginS.o", "region.o",
                "-lomp", "-lc", "crtendS.o", "crtn.o"]  # fmt: skip
-    linked = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert linked.returncode == 0, linked.stderr
+    succeeded(captured(command, cwd=folder))
     dynamic = subprocess.check_output(["readelf", "-dhW", "region.so"], cwd=folder, text=True)
     assert "AArch64" in dynamic and "[libomp.so.5]" in dynamic
 
@@ -122,8 +118,7 @@ def test_a_library_with_regions_and_sources_compiled_on_their_own(arch, device, 
         [f"scale_main_{arch}.o", f"scale_part_{arch}.o", "-o", f"scale_{arch}", "-L.", f"-lscale_{arch}",
          f"-Wl,-rpath,{folder}"], triple,
     )  # fmt: skip
-    result = run(folder / f"scale_{arch}", env=device)
-    assert result.returncode == 0, (result.stdout, result.stderr)
+    succeeded(run(folder / f"scale_{arch}", env=device))
 
 
 def limited(mask: int, stack: int):
@@ -172,14 +167,12 @@ def test_several_devices_in_one_program(build):
 @arm
 def test_several_devices_of_each_architecture_in_one_program(build, folder, emulated):
     with standing_device("second", "aarch64", folder, Path(emulated.key_file)) as second:
-        result = run(build("devices"), env=seen_by(emulated, second, local=2))
-        assert result.returncode == 0, (result.stdout, result.stderr)
+        result = succeeded(run(build("devices"), env=seen_by(emulated, second, local=2)))
         lines = [line.split() for line in result.stdout.splitlines()[:-1]]
         assert [words[1] for words in lines] == ["x86_64", "x86_64", "aarch64", "aarch64"]
         targets = f"{TARGETS['aarch64']},{TARGETS['x86_64']}"
         build.compile([PROGRAMS / "devices.c", "-o", "devices_arm_first"], targets)
-        result = run(folder / "devices_arm_first", env=seen_by(emulated, second, local=2))
-        assert result.returncode == 0, (result.stdout, result.stderr)
+        result = succeeded(run(folder / "devices_arm_first", env=seen_by(emulated, second, local=2)))
         lines = [line.split() for line in result.stdout.splitlines()[:-1]]
         assert [words[1] for words in lines] == ["aarch64", "aarch64", "x86_64", "x86_64"]
 
@@ -206,8 +199,7 @@ def test_fortran_has_the_devices_through_c_functions(build, folder):
 def test_kernel(kernel, arch, device):
     """On the software DPU a tenth of the usual size, under the emulator the small one: against the host each time."""
     program = openmp_support.paths().apps / "openmp" / "accel"
-    result = run(program, "--kernel", kernel, "--small", env=device)
-    assert result.returncode == 0, (result.stdout, result.stderr)
+    result = succeeded(run(program, "--kernel", kernel, "--small", env=device))
     assert "ok" in result.stdout and result.stderr == ""
 
 

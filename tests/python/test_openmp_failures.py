@@ -16,7 +16,7 @@ from pathlib import Path
 
 import openmp_support
 import pytest
-from conftest import LIMIT_S, eventually
+from conftest import LIMIT_S, captured, eventually, succeeded
 from openmp_support import PROGRAMS, TARGETS, requires, run, seen_by, standing_device
 from test_openmp import ARCHITECTURES, arm, build, device, emulated, folder, own_runtime_folder  # noqa: F401
 
@@ -75,7 +75,7 @@ def test_a_program_with_little_address_space(build):  # noqa: F811
     program = build("crash")
     limit = partial(resource.setrlimit, resource.RLIMIT_AS, (1 << 30, 1 << 30))
     env = os.environ | seen_by(local=1) | {"OFFPATH_DEVICE_MEMORY_BYTES": str(2 << 30)}
-    result = subprocess.run([program, "none"], env=env, preexec_fn=limit, capture_output=True, text=True)
+    result = captured([program, "none"], env=env, preexec_fn=limit)
     assert result.returncode in ABORTED
     (line,) = [each for each in result.stderr.splitlines() if "offpath" in each]
     assert "ulimit -v" in line and "OFFPATH_DEVICE_MEMORY_BYTES" in line
@@ -126,8 +126,7 @@ def test_a_program_for_another_processor_than_any_device_is_told(only, devices, 
         pytest.skip("it cannot be linked here")
     program = folder / f"only_{only}"
     build.compile([PROGRAMS / "hello.c", "-o", program], TARGETS[only])
-    result = run(program, env={"OFFPATH_DEVICES": devices})
-    assert result.returncode == 0
+    result = succeeded(run(program, env={"OFFPATH_DEVICES": devices}))
     (line,) = offpath_lines(result)
     assert f"no device for {only}" in line and "run on the host" in line and "OFFPATH_DEVICES" in line
     asked_for = run(program, env={"OFFPATH_DEVICES": "none"})
@@ -163,8 +162,7 @@ def some_key(tmp_path):
 
 
 def test_a_device_that_is_down_is_named_and_the_host_runs_the_program(build, some_key):  # noqa: F811
-    result = run(build("parallel"), env=DOWN | HOST | some_key)
-    assert result.returncode == 0, (result.stdout, result.stderr)
+    result = succeeded(run(build("parallel"), env=DOWN | HOST | some_key))
     lines = offpath_lines(result)
     assert len(lines) == 1 and "far" in lines[0]
 
@@ -196,23 +194,20 @@ def test_no_device_runs_on_the_host_without_a_word(build):  # noqa: F811
 def test_an_image_of_another_architecture_than_the_devices(build, folder):  # noqa: F811
     """A program for Arm alone, where there is only a software DPU: the host runs it."""
     build.compile([PROGRAMS / "parallel.c", "-o", "only_arm"], TARGETS["aarch64"])
-    result = run(folder / "only_arm", env=seen_by(local=1) | HOST)
-    assert result.returncode == 0, (result.stdout, result.stderr)
+    succeeded(run(folder / "only_arm", env=seen_by(local=1) | HOST))
 
 
 @arm
 def test_a_device_of_another_architecture_than_listed(build, emulated):  # noqa: F811
     env = seen_by(emulated) | HOST
     env["OFFPATH_DEVICES"] = env["OFFPATH_DEVICES"].replace("aarch64", "x86_64")
-    result = run(build("parallel"), env=env)
-    assert result.returncode == 0, (result.stdout, result.stderr)
+    result = succeeded(run(build("parallel"), env=env))
     assert "aarch64" in offpath_lines(result)[0] and "x86_64" in offpath_lines(result)[0]
 
 
 def test_another_key(build, folder, some_key):  # noqa: F811
     with standing_device("keyed", "x86_64", folder) as record:
-        result = run(build("parallel"), env=seen_by(record) | some_key | HOST)
-        assert result.returncode == 0, (result.stdout, result.stderr)
+        result = succeeded(run(build("parallel"), env=seen_by(record) | some_key | HOST))
         assert len(offpath_lines(result)) == 1 and "key" in offpath_lines(result)[0]
         assert run(build("parallel"), env=seen_by(record)).returncode == 0
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import openmp_support
-from conftest import LIMIT_S, ROOT
+from conftest import LIMIT_S, ROOT, captured
 from openmp_support import PROGRAMS, requires
 from test_openmp import own_runtime_folder  # noqa: F401
 
@@ -37,9 +37,7 @@ def test_every_command_of_the_guide_runs(tmp_path):
     try:
         for line in lines:
             line = line.replace("build/release", shlex.quote(str(prefix))).replace("./offpath", str(ROOT / "offpath"))
-            result = subprocess.run(
-                ["sh", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=LIMIT_S
-            )
+            result = captured(["sh", "-c", line], cwd=tmp_path, env=env)
             assert result.returncode == 0, (line, result.stdout, result.stderr)
     finally:
         subprocess.run([ROOT / "offpath", "device", "stop", "--all"], env=env, capture_output=True, timeout=LIMIT_S)

@@ -8,14 +8,12 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT, requires_root
+from conftest import LIMIT_S, MPIS, ROOT, captured, requires_root, succeeded
 from offpath.base.paths import paths
 from offpath.lab import Lab
 from offpath.launch.local import native_environment
 from offpath.launch.mpis import launcher
 
-LIMIT_S = 60  # for a hang, never reached otherwise
-MPIS = ("openmpi", "mpich")
 NATIVE = {"OFFPATH_POLICY": "ialltoall:0-inf:host"}
 CLANG = shutil.which("clang-14")
 SOURCES = ROOT / "tests" / "openmp_mpi" / "programs"
@@ -39,7 +37,7 @@ def start(mpi, np, argv, env=None, preload=True):
         command += ["--oversubscribe", "--bind-to", "none"]
     command += ["env", *[f"{name}={value}" for name, value in settings.items()], *map(str, argv)]
     environment = os.environ | native_environment(mpi, crowded)
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=environment)
+    return captured(command, env=environment)
 
 
 def sides(mpi, np, case, memory, seed=1, env=None, plugin=None):
@@ -100,7 +98,7 @@ def compiled(folder, mpi, source):
     (folder / "mpi.h").write_text("#pragma omp declare target\n#include_next <mpi.h>\n#pragma omp end declare target\n")
     flags = ("--showme:compile", "--showme:link") if mpi == "openmpi" else ("-compile_info", "-link_info")
     words = [
-        subprocess.run([f"mpicc.{mpi}", flag], capture_output=True, text=True, check=True).stdout.split()
+        captured([f"mpicc.{mpi}", flag], check=True).stdout.split()
         for flag in flags
     ]
     compile_words = [word for word in words[0] if word.startswith("-I")]
@@ -133,8 +131,7 @@ def compiled(folder, mpi, source):
 def test_programs(mpi, name, np, tmp_path):
     if name == "p2p" and np != 2:
         pytest.skip("a program for two ranks")
-    result = start(mpi, np, [compiled(tmp_path, mpi, SOURCES / f"{name}.c")])
-    assert result.returncode == 0, result.stdout + result.stderr
+    succeeded(start(mpi, np, [compiled(tmp_path, mpi, SOURCES / f"{name}.c")]))
 
 
 @pytest.mark.grid(3)

@@ -10,7 +10,7 @@ import numpy as np
 import offpath
 import openmp_support
 import pytest
-from conftest import LIMIT_S, ROOT
+from conftest import LIMIT_S, ROOT, captured, succeeded
 from offpath.base.paths import paths
 from openmp_support import PROGRAMS, TARGETS, Builder, requires, run
 from test_openmp import own_runtime_folder  # noqa: F401
@@ -32,8 +32,7 @@ def program(tmp_path_factory):
 
 
 def check(program, **env):
-    result = run(program, env={**SHARED, **env})
-    assert result.returncode == 0, (result.stdout, result.stderr)
+    result = succeeded(run(program, env={**SHARED, **env}))
     assert result.stdout == "all is right\n" and result.stderr == ""
 
 
@@ -74,7 +73,7 @@ def test_device_code_needs_no_library_of_the_host_alone(program, tmp_path):
     assert images
     for image in images:
         (tmp_path / "image.so").write_bytes(image)
-        listed = subprocess.run(["readelf", "-d", "image.so"], cwd=tmp_path, capture_output=True, text=True).stdout
+        listed = captured(["readelf", "-d", "image.so"], cwd=tmp_path).stdout
         assert "libc.so" in listed and "liboffpath" not in listed
 
 

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 
 import pytest
-from conftest import PROGRAMS, assert_one_line_error, offpath
+from conftest import PROGRAMS, assert_one_line_error, captured, offpath, succeeded
 from offpath.base.errors import UserError
 from offpath.launch import mpis
 from offpath.telemetry import operations, otf2_export, perfetto
@@ -23,7 +23,7 @@ EVENT = re.compile(r"^([A-Z][A-Z_]+) +(\d+) +(\d+) *(.*)$")
 def printed(archive, *options):
     if shutil.which("otf2-print") is None:
         pytest.skip("there is no otf2-print (a reader that is not ours). Install otf2-tools")
-    result = subprocess.run(["otf2-print", *options, archive], capture_output=True, text=True)
+    result = captured(["otf2-print", *options, archive])
     assert result.returncode == 0 and "ERROR" not in result.stdout + result.stderr, result.stderr
     return result.stdout
 
@@ -120,8 +120,7 @@ def test_an_archive_says_who_and_when(trace):
 def test_an_archive_of_a_real_run(tmp_path):
     subprocess.run(["mpicc.mpich", "-g", PROGRAMS / "traced.c", "-o", tmp_path / "program"], check=True)
     run = traced(mpis.MPICH, tmp_path, tmp_path / "program")
-    result = offpath("report", str(tmp_path / "t.json"), "--otf2", str(tmp_path / "archive"))
-    assert result.returncode == 0, result.stderr
+    succeeded(offpath("report", str(tmp_path / "t.json"), "--otf2", str(tmp_path / "archive")))
     events = checked_events(tmp_path / "archive" / "traces.otf2")
     calls = Counter(each.call for each in (*run.operations, *run.waits[0], *run.waits[1]))
     assert calls["MPI_Ialltoall"] == 8 and calls["MPI_Put"] == 168

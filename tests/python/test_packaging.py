@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, requires_root
+from conftest import ROOT, captured, requires_root, succeeded
 from offpath import __version__
 
 PACKAGING = ROOT / "packaging"
@@ -90,10 +90,10 @@ def test_module_files_are_loaded(kind, tmp_path):
     if tool is None:
         pytest.skip(f"the tool that reads {file.name} is not installed (make nightly installs one)")
     environment = {"PATH": os.environ["PATH"], "MODULEPATH": str(tmp_path)}
-    said = subprocess.run([tool, "bash", "load", "offpath"], capture_output=True, text=True, env=environment)
+    said = captured([tool, "bash", "load", "offpath"], env=environment)
     printed = [line for line in said.stdout.splitlines() if line.split("=")[0] in WANTED]
     script = "\n".join(printed) + '\nprintf "%s\\n" "$PATH" "$MANPATH" "$CMAKE_PREFIX_PATH" "$PKG_CONFIG_PATH"'
-    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment).stdout.splitlines()
+    found = captured(["bash", "-c", script], env=environment).stdout.splitlines()
     for value, folder in zip(found, WANTED.values(), strict=True):
         assert value.split(":")[0] == f"/opt/offpath/{folder}".rstrip("/"), (value, said.stderr)
     assert found[1].endswith(":"), "MANPATH hides the system's pages"
@@ -103,7 +103,7 @@ def test_module_files_lead_to_what_is_installed():
     tcl = shutil.which("tclsh")
     text = (PACKAGING / "modulefiles" / "offpath.tcl").read_text()
     if tcl:
-        said = subprocess.run([tcl], input=STUB + text, capture_output=True, text=True)
+        said = captured([tcl], input=STUB + text)
         assert said.returncode == 0 and "PATH /opt/offpath/bin\n" in said.stdout, said.stderr
     lua = (PACKAGING / "modulefiles" / "offpath.lua").read_text()
     of_tcl = re.findall(r"^prepend-path (\w+) \$prefix/?(\S*)", text, re.MULTILINE)
@@ -134,8 +134,7 @@ def test_easybuild_finds_all_dependencies(tmp_path):
     root = ["--allow-use-as-root-and-accept-consequences"] if os.geteuid() == 0 else []
     for asked in (["--check-style"], ["--dry-run", "--robot"]):
         command = [venv / "bin" / "eb", *root, *asked, EASYCONFIG]
-        said = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
-        assert said.returncode == 0, said.stdout + said.stderr
+        said = succeeded(captured(command, env=os.environ | environment, timeout=None))
     assert f"Offpath/{__version__}-foss-2024a" in said.stdout and "UCX/1.16.0" in said.stdout
 
 
@@ -164,10 +163,9 @@ def made(suite: str, folder: Path) -> Path:
         home = folder / "tree" / "root" / "offpath"
         get = "apt-get update -qq && apt-get install -y -qq --no-install-recommends debhelper >/dev/null 2>&1"
         command = [ROOT / "tools/debian", "--tree", folder / "tree", suite, "sh", "-c", f"{get}; make deb"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    succeeded(captured(command, timeout=None))
     changes = next((home / "build" / "deb").glob("*.changes"))
-    checked = subprocess.run(["lintian", "--allow-root", changes], capture_output=True, text=True)
+    checked = captured(["lintian", "--allow-root", changes], timeout=None)
     assert checked.stdout == "", checked.stdout
     return next((home / "build" / "deb").glob("*.deb"))
 
@@ -181,8 +179,7 @@ def test_the_debian_package_on_a_bare_debian(suite, tmp_path):
     (tmp_path / "try").write_text(ON_A_BARE_DEBIAN)
     hooks = [f"copy-in {package} {tmp_path}/try /tmp", 'chroot "$1" sh -e /tmp/try']
     command = ["mmdebstrap", "--variant=apt", "--include=mpich", *(f"--customize-hook={hook}" for hook in hooks)]
-    result = subprocess.run([*command, suite, "/dev/null"], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr[-3000:]
+    result = succeeded(captured([*command, suite, "/dev/null"], timeout=None))
     said = result.stdout + result.stderr
     print(
         f"{Path(package).stat().st_size} bytes",
@@ -197,8 +194,7 @@ def test_the_debian_package_on_a_bare_debian(suite, tmp_path):
 @pytest.mark.nightly
 def test_the_demo_on_a_bare_debian():
     """What README has a newcomer type first, where there is nothing but apt, git and make."""
-    done = subprocess.run([ROOT / "tools/debian", "bookworm", "make", "demo"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    done = succeeded(captured([ROOT / "tools/debian", "bookworm", "make", "demo"], timeout=None))
     assert re.search(r"times faster end to end: .* \(same result, verified\)", done.stdout), done.stdout[-3000:]
 
 
@@ -220,7 +216,7 @@ def test_the_unit_is_contained(tmp_path):
     security = ["security", "--offline=true", "--threshold=24", "--no-pager"]
     said = ""
     for words in (["verify"], security, [*security, "--json=short"]):
-        done = subprocess.run(["systemd-analyze", *words, unit], capture_output=True, text=True)
+        done = captured(["systemd-analyze", *words, unit])
         assert done.returncode == 0 and "Unknown" not in done.stderr, done.stdout + done.stderr
         said += done.stdout
     score = re.search(r"Overall exposure level for offpathd.service: ([\d.]+)", said)[1]
@@ -253,7 +249,7 @@ CALLS = {
 def test_the_unit_lets_through_what_services_call():
     wanted, allowed = [of_the_unit("SystemCallFilter")], set()
     while wanted:
-        said = subprocess.run(["systemd-analyze", "syscall-filter", wanted.pop()], capture_output=True, text=True)
+        said = captured(["systemd-analyze", "syscall-filter", wanted.pop()])
         for word in said.stdout.split("\n    ")[1:]:
             (wanted.append if word.startswith("@") else allowed.add)(word.strip())
     assert allowed >= CALLS, CALLS - allowed
@@ -272,5 +268,4 @@ def test_a_starter_serves_users_where_the_unit_contains_it(program):
         f"mount -t proc -o hidepid={of_the_unit('ProtectProc')} proc /proc && "
         f"exec setpriv --no-new-privs --bounding-set=-all,{rights} {path} --gtest_filter=*Job*:*Stopped*"
     )
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", inside], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    succeeded(captured(["unshare", "--mount", "sh", "-c", inside], timeout=None))

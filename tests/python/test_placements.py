@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bench_support import assert_self_contained, program
-from conftest import LIMIT_S, offpath, requires_root
+from conftest import LIMIT_S, offpath, requires_root, succeeded
 from offpath.base.paths import paths
 from offpath.lab import Lab, machines
 
@@ -19,11 +19,10 @@ TOKEN_BYTES = 32
 @pytest.mark.parametrize("options", [[], ["--share"]])
 def test_a_service_for_agents_shares_its_cores_when_told(tmp_path, options):
     """Then it never spins, as one does that has cores of its own."""
-    result = subprocess.run(
+    succeeded(subprocess.run(
         [str(paths().service), "--for-agents", *options], input=bytes(range(TOKEN_BYTES)), capture_output=True,
         env=os.environ | {"OFFPATH_RUNTIME_DIR": str(tmp_path)}, timeout=LIMIT_S,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    ))  # fmt: skip
     found = {}
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -47,12 +46,11 @@ def test_dpus_of_a_lab_that_have_their_nodes_cores_share_them():
 def test_placements(tmp_path):
     program("bench", "openmpi", "collectives")
     file, page = tmp_path / "a.json", tmp_path / "a.html"
-    result = offpath(
+    result = succeeded(offpath(
         "bench", "collectives", "--placement", "cores,dpu,node", "--mpi", "openmpi", "--collectives", "ialltoall",
         "--sizes", "4K", "--runs", "1", "--repeats", "1", "--peers", "host", "--policy", "*:dpu", "--rate", "1gbit",
         "--link-rate", "2gbit", "--json", str(file), "--html", str(page),
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    ))  # fmt: skip
     written = json.loads(file.read_text())
     rows = {row["placement"]: row for row in written["rows"]}
     assert list(rows) == [None, "cores", "dpu", "node"] and all(row["verified"] for row in rows.values())

@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 from bench_support import assert_self_contained
-from conftest import ROOT, assert_one_line_error, offpath
+from conftest import AS_ROOT, ROOT, assert_one_line_error, offpath, require, succeeded
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.launch import mpis
@@ -19,8 +19,7 @@ BARRIER = {"op": 0, "kind": "ibarrier", "comm": 0, "bytes": 0, "root": 0, "block
 
 @pytest.fixture(autouse=True)
 def built():
-    if not (paths().prefix / "bin" / "offpath-model").exists():
-        pytest.skip("offpath-model is not built")
+    require(paths().prefix / "bin" / "offpath-model")
 
 
 def rank_lines(rank: int, size: int = 4 << 20, compute_ns: int = 30_000_000, host: str | None = None) -> list[dict]:
@@ -315,23 +314,19 @@ def test_call_sites_without_symbols_are_offsets():
 @pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
 def test_a_real_run_is_recorded_and_planned(mpi, tmp_path):
     program = paths().bench / mpi / "collectives"
-    if not (paths().lib / f"liboffpath_profile_{mpi}.so").exists() or not program.exists():
-        pytest.skip("not built")
+    require(paths().lib / f"liboffpath_profile_{mpi}.so", program)
     file = tmp_path / "profile.jsonl"
     extra = ["--oversubscribe"] if mpi == mpis.OPENMPI else []
-    env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = ["profile", "-o", str(file), "--", mpis.launcher(mpi), *extra, "-np", "2", str(program)]
     for kind in ("ialltoallv", "iallgatherv", "igather", "ireduce_scatter"):
-        result = offpath(
-            *command, "--collective", kind, "--sizes", "65536", "--repeats", "2", "--work-ns", "100000", env=env
-        )
-        assert result.returncode == 0, result.stderr
+        succeeded(offpath(
+            *command, "--collective", kind, "--sizes", "65536", "--repeats", "2", "--work-ns", "100000", env=AS_ROOT
+        ))
         found = profile.load(file)
         kinds = [record["kind"] for record in found.ranks[0].records if "op" in record]
         assert kinds.count(kind) >= 4
         for options in ((), ("--nodes", "2")):
-            answer = offpath("plan", str(file), *options, "--json")
-            assert answer.returncode == 0, answer.stderr
+            answer = succeeded(offpath("plan", str(file), *options, "--json"))
             planned = json.loads(answer.stdout)
             assert planned["limit_ns"] <= planned["host_ns" if options else "recorded_ns"]
         assert any("measure.cpp" in row["site"] or "collectives" in row["site"] for row in planned["sites"])
@@ -340,9 +335,7 @@ def test_a_real_run_is_recorded_and_planned(mpi, tmp_path):
 @pytest.mark.machine
 def test_the_guides_commands_run(tmp_path):
     program = paths().bench / mpis.OPENMPI / "collectives"
-    if not program.exists() or not (paths().prefix / "bin" / "offpath-machine").exists():
-        pytest.skip("not built")
-    env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    require(program, paths().prefix / "bin" / "offpath-machine")
     for words in commands(ROOT / "docs" / "guide-planner.md", "./offpath"):
         if words[1] == "bench":
             continue  # minutes in a lab
@@ -353,7 +346,7 @@ def test_the_guides_commands_run(tmp_path):
             words += ["--sizes", "262144", "--repeats", "2"]
         if words[0] == "calibrate":
             words += ["--loopback", "--repeats", "3"]
-        result = offpath(*words, env=env, cwd=tmp_path)
+        result = offpath(*words, env=AS_ROOT, cwd=tmp_path)
         assert result.returncode == 0, (words, result.stderr)
 
 

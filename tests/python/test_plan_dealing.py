@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Replays of programs whose ranks deal out work by a shared counter: who is early takes more, where that may be."""
 
-import pytest
+from conftest import require
 from offpath.base.paths import paths
 from offpath.plan import dealing, machine, model, replay
 from offpath.trace.profile import Profile
@@ -66,8 +66,7 @@ def fixed(scenario):
 
 
 def test_work_changes_hands_where_a_path_is_faster_for_one_rank():
-    if not (paths().prefix / "bin" / "offpath-model").exists():
-        pytest.skip("offpath-model is not built")
+    require(paths().prefix / "bin" / "offpath-model")
     first, second = Recorder(0), Recorder(1)
     loop(first, 12)
     loop(second, 4, before_ns=8 * MS)

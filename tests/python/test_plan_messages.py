@@ -4,6 +4,7 @@
 import json
 
 import pytest
+from conftest import require
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.plan import machine, model, predict, replay
@@ -15,8 +16,7 @@ ROW = ("send:512K-inf:dpu",)
 
 @pytest.fixture(autouse=True)
 def built():
-    if not (paths().prefix / "bin" / "offpath-model").exists():
-        pytest.skip("offpath-model is not built")
+    require(paths().prefix / "bin" / "offpath-model")
 
 
 def posted(op: int, kind: str, other: int, tag: int = 1, size: int = 2 << 20, at: int = 1000, **more) -> dict:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import foreign_support as foreign
 import pytest
-from conftest import PROGRAMS, ROOT
+from conftest import PROGRAMS, ROOT, captured, succeeded
 from test_wheel import interpreter
 
 pytestmark = pytest.mark.nightly
@@ -34,8 +34,7 @@ def nothing_of_this_tree(monkeypatch):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("portable")
-    made = subprocess.run([ROOT / "tools" / "wheel", folder], capture_output=True, text=True, timeout=foreign.LIMIT_S)
-    assert made.returncode == 0, made.stderr[-2000:]
+    made = succeeded(captured([ROOT / "tools" / "wheel", folder], timeout=foreign.LIMIT_S))
     return Path(made.stdout.split()[-1])
 
 
@@ -84,8 +83,8 @@ def run_here(home: Path, mpi: str, folder: Path, **more: str) -> tuple[subproces
     program, statistics = folder / "checked", folder / "stats.jsonl"
     subprocess.run([f"mpicc.{mpi}", "-w", "-O1", PROGRAMS / "checked.c", "-o", program], check=True)
     mpirun = [f"mpirun.{mpi}", "-np", "2", *(["--oversubscribe"] if mpi == "openmpi" else [])]
-    result = subprocess.run(
-        [*offpath_run(home, statistics), *mpirun, program], capture_output=True, text=True, timeout=foreign.LIMIT_S,
+    result = captured(
+        [*offpath_run(home, statistics), *mpirun, program], timeout=foreign.LIMIT_S,
         env=foreign.PipMpi(home).environment | more,
     )  # fmt: skip
     return result, statistics
@@ -110,8 +109,7 @@ def test_with_torch(wheel, tmp_path):
     (site / "torch.pth").write_text(str(packages))
     (tmp_path / "program.py").write_text(TORCH)
     command = [home / "bin" / "python", "-m", "torch.distributed.run", "--nproc-per-node", "2", tmp_path / "program.py"]
-    result = subprocess.run(
-        command, capture_output=True, text=True, timeout=foreign.LIMIT_S,
-        env=foreign.PipMpi(home).environment | {"OFFPATH_SERVICE_SHARE": "1"},
-    )  # fmt: skip
+    result = captured(
+        command, timeout=foreign.LIMIT_S, env=foreign.PipMpi(home).environment | {"OFFPATH_SERVICE_SHARE": "1"}
+    )
     assert result.stdout.split() == ["right", "right"], result

@@ -60,15 +60,7 @@ def test_petsc_neighbourhood(tmp_path):
     """The ghost points of a grid by MPI_Ineighbor_alltoallv."""
     argv = [real_programs.petsc(tmp_path, "ex50.c"), "-da_grid_x", str(GRID), "-da_grid_y", str(GRID)]
     argv += [
-        "-ksp_type",
-        "pipecg",
-        "-pc_type",
-        "jacobi",
-        "-sf_type",
-        "neighbor",
-        "-ksp_monitor_short",
-        "-ksp_max_it",
-        "40",
+        "-ksp_type", "pipecg", "-pc_type", "jacobi", "-sf_type", "neighbor", "-ksp_monitor_short", "-ksp_max_it", "40"
     ]
     assert_same_numbers("openmpi", 4, argv, lines_with("Residual norm"), ["iallreduce", "ineighbor_alltoallv"])
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 import slurm_support
-from conftest import LIMIT_S, ROOT, offpath, requires_root
+from conftest import AS_ROOT, LIMIT_S, ROOT, captured, offpath, requires_root
 from offpath.lab import slurm
 from offpath.places import comparison
 
@@ -67,11 +67,9 @@ def assert_all_passed(done, folder):
 def test_on_this_machine(reframe, is_open, tmp_path):
     folder = tmp_path / "runtime"
     folder.mkdir(mode=0o755 if is_open else 0o700)
-    env = {"OFFPATH_RUNTIME_DIR": str(folder), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    env = {"OFFPATH_RUNTIME_DIR": str(folder), **AS_ROOT}
     words = command(reframe, tmp_path, "here", "-n", "Selftest", "-S", "launcher_options=--oversubscribe")
-    done = subprocess.run(
-        words, capture_output=True, text=True, timeout=2 * LIMIT_S, cwd=tmp_path, env=os.environ | env, check=False
-    )
+    done = captured(words, timeout=2 * LIMIT_S, cwd=tmp_path, env=os.environ | env)
     assert (done.returncode != 0) == is_open, done.stdout
     [case] = cases(tmp_path).values()
     assert case["result"] == ("fail" if is_open else "pass")
@@ -81,10 +79,7 @@ def test_on_this_machine(reframe, is_open, tmp_path):
 
 @pytest.mark.nightly
 def test_what_did_not_start_says_why(reframe, tmp_path):
-    done = subprocess.run(
-        command(reframe, tmp_path, "here", "-n", "Selftest", "-S", "mpi=mpich"), capture_output=True, text=True,
-        timeout=LIMIT_S, cwd=tmp_path, check=False,
-    )  # fmt: skip
+    done = captured(command(reframe, tmp_path, "here", "-n", "Selftest", "-S", "mpi=mpich"), cwd=tmp_path)
     assert done.returncode != 0 and "belongs to Open MPI, not to what --mpi says" in done.stdout, done.stdout
 
 
@@ -107,9 +102,8 @@ def test_as_jobs_of_a_slurm(reframe, tmp_path):
     config = CONFIG.replace('"scheduler": "slurm"', '"scheduler": "squeue"').replace("100}", "1}")
     with slurm_support.running() as cluster:
         words = command(reframe, tmp_path, "cluster:nodes", "-S", "mpi=mpich", *ON_TWO_CORES, config=config)
-        done = subprocess.run(
-            slurm.command(cluster.lab, words), capture_output=True, text=True, timeout=3 * LIMIT_S, check=False,
-            cwd=tmp_path, env=os.environ | cluster.environment,
-        )  # fmt: skip
+        done = captured(
+            slurm.command(cluster.lab, words), timeout=3 * LIMIT_S, cwd=tmp_path, env=os.environ | cluster.environment
+        )
         assert_all_passed(done, tmp_path)
         cluster.assert_clean()

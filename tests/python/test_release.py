@@ -10,7 +10,7 @@ import sys
 
 import pytest
 import tomllib
-from conftest import LIMIT_S, ROOT
+from conftest import ROOT, captured
 from offpath import __version__
 
 NAME = f"offpath-{__version__}"
@@ -22,7 +22,7 @@ def clone(folder):
 
 
 def release(tree, **options):
-    return subprocess.run([tree / "tools" / "release"], capture_output=True, text=True, timeout=LIMIT_S, **options)
+    return captured([tree / "tools" / "release"], **options)
 
 
 def test_what_no_commit_has_is_refused(tmp_path):
@@ -84,7 +84,7 @@ def test_it_can_be_built_from(made, tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "OFFPATH_PREFIX"} | folders
 
     def run(*words):
-        done = subprocess.run(words, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+        done = captured(words, cwd=tree, env=environment, timeout=None)
         assert done.returncode == 0, (words, done.stdout[-3000:], done.stderr[-3000:])
         return done.stdout
 

@@ -4,11 +4,10 @@
 import math
 import os
 import resource
-import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath, requires_root
+from conftest import ROOT, assert_one_line_error, captured, offpath, requires_root
 from offpath.base import room
 from offpath.base.errors import UserError
 from offpath.trace import record
@@ -36,10 +35,9 @@ def test_the_limit_of_the_process_counts(tmp_path):
     with file.open("w") as opened:
         opened.truncate(400 << 20)
     limit = 3 << 30
-    found = subprocess.run(
-        [ROOT / "offpath", "report", file], capture_output=True, text=True, timeout=LIMIT_S,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-    )  # fmt: skip
+    found = captured(
+        [ROOT / "offpath", "report", file], preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    )
     assert_one_line_error(found, "400.0 MiB", "3.9 GiB", "--trace-sample")
 
 
@@ -100,7 +98,7 @@ def test_a_report_in_a_control_group_is_refused_beforehand(tmp_path):
     try:
         inside = f'echo $$ > {own}/cgroup.procs && exec "$@"'
         command = ["sh", "-c", inside, "sh", ROOT / "offpath", "report", file]
-        found = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+        found = captured(command)
         assert_one_line_error(found, "100.0 MiB", "1000.0 MiB", "--trace-sample")
     finally:
         own.rmdir()

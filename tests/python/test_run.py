@@ -7,15 +7,13 @@ import signal
 import subprocess
 
 import pytest
-from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
+from conftest import AS_ROOT, LIMIT_S, MPIS, ROOT, assert_one_line_error, captured, offpath, require, succeeded
 from offpath.base import handover, words
 from offpath.base.paths import paths
 from offpath.launch import injection, own_rank, stats
 from offpath.launch.closing_line import LEAST_WORTH_TUNING, closing_line
 from offpath.launch.injection import OffloadOptions
 
-MPIS = ("openmpi", "mpich")
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 OVERSUBSCRIBE = {"openmpi": ["--oversubscribe"], "mpich": []}
 
 
@@ -28,8 +26,7 @@ def mpirun(mpi, *words):
 def test_every_rank_has_the_library_and_the_settings(mpi, programs, witness_env):
     hello = str(programs / f"hello_{mpi}")
     command = mpirun(mpi, "-np", "2", hello)
-    result = offpath("run", "--policy", "ialltoall:1M-inf:dpu,x:host", "--", *command, env=witness_env)
-    assert result.returncode == 0
+    result = succeeded(offpath("run", "--policy", "ialltoall:1M-inf:dpu,x:host", "--", *command, env=witness_env))
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [["0", "2"], ["1", "2"]]
     assert result.stderr == "offpath: 2 ranks on 1 node: 6 collectives, 4 offloaded (2.0 KiB), 2 native: policy.\n"
 
@@ -40,8 +37,7 @@ def test_all_programs_of_one_mpirun_are_reached(mpi, programs, witness_env, tmp_
     hello = str(programs / f"hello_{mpi}")
     command = mpirun(mpi, "-np", "1", hello, ":", "-np", "1", hello)
     options = ("--quiet", "--stats", str(tmp_path / "s"), "--policy", "a b;c,d")
-    result = offpath("run", *options, "--", *command, env=witness_env)
-    assert result.returncode == 0, result
+    succeeded(offpath("run", *options, "--", *command, env=witness_env))
     assert [rank["policy"] for rank in stats.read(tmp_path / "s")] == ["a b;c,d", "a b;c,d"]
 
 
@@ -84,8 +80,7 @@ def test_program_that_a_signal_ends(witness_env):
 
 
 def test_program_that_does_not_use_mpi_is_told_apart(witness_env):
-    result = offpath("run", "--", "true", env=witness_env)
-    assert result.returncode == 0
+    result = succeeded(offpath("run", "--", "true", env=witness_env))
     assert result.stderr.startswith("offpath: no rank reported")
 
 
@@ -204,10 +199,7 @@ def test_other_signals_reach_the_program_and_do_not_end_us(witness_env):
 def test_a_launcher_may_start_offpath_run_itself(mpi, programs, witness_env):
     """Once for each rank: MPICH's talk to it over a descriptor that they inherit. One line a job."""
     inside = [str(ROOT / "offpath"), "run", "--", str(programs / f"hello_{mpi}")]
-    result = subprocess.run(
-        mpirun(mpi, "-np", "2", *inside), capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | witness_env
-    )
-    assert result.returncode == 0, result.stderr
+    result = succeeded(captured(mpirun(mpi, "-np", "2", *inside), env=os.environ | witness_env))
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [["0", "2"], ["1", "2"]]
     assert result.stderr.count("offpath:") == 1
 
@@ -215,28 +207,21 @@ def test_a_launcher_may_start_offpath_run_itself(mpi, programs, witness_env):
 @pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_ranks_that_a_launcher_gave_offpath_run_are_counted_and_recorded(mpi, programs, tmp_path):
-    if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists():
-        pytest.skip("not built")
+    require(paths().lib / f"liboffpath_mpi_{mpi}.so")
     inside = [str(ROOT / "offpath"), "run", "--trace", str(tmp_path / "t.json"), "--", str(programs / f"hello_{mpi}")]
-    result = subprocess.run(
-        mpirun(mpi, "-np", "2", *inside), capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | AS_ROOT
-    )
-    assert result.returncode == 0, result.stderr
+    result = succeeded(captured(mpirun(mpi, "-np", "2", *inside), env=os.environ | AS_ROOT))
     first, *others = [line for line in result.stderr.splitlines() if line.startswith("offpath:")]
     assert "2 ranks on 1 node" in first and "4 collectives, 0 offloaded, 4 native" in first and len(others) == 1
     assert len(json.loads((tmp_path / "t.json").read_text())["offpath"]["ranks"]) == 2
     assert [file.name for file in tmp_path.iterdir()] == ["t.json"]
     inside = [str(ROOT / "offpath"), "profile", "-o", str(tmp_path / "p.jsonl"), "--", str(programs / f"hello_{mpi}")]
-    result = subprocess.run(
-        mpirun(mpi, "-np", "2", *inside), capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | AS_ROOT
-    )
+    result = captured(mpirun(mpi, "-np", "2", *inside), env=os.environ | AS_ROOT)
     assert result.returncode == 0 and result.stderr.count("offpath: 2 ranks") == 1, result.stderr
 
 
 @pytest.mark.machine
 def test_a_program_of_another_mpi_is_said(programs):
-    if not (paths().lib / "liboffpath_mpi_openmpi.so").exists():
-        pytest.skip("not built")
+    require(paths().lib / "liboffpath_mpi_openmpi.so")
     command = ["mpirun.mpich", "-np", "2", str(programs / "hello_openmpi")]
     result = offpath("run", "--", *command, env=AS_ROOT)
     assert "2 processes ran as 2 jobs" in result.stderr, result.stderr
@@ -253,8 +238,7 @@ def test_a_program_of_another_mpi_is_said(programs):
     ],
 )
 def test_what_no_rank_would_understand_is_found_before_the_job(arguments, env, word):
-    if not paths().policy_program.exists():
-        pytest.skip("not built")
+    require(paths().policy_program)
     assert_one_line_error(offpath("run", *arguments, "--", "echo", "started", env=env), word, status=2)
 
 
@@ -448,11 +432,9 @@ def test_advice_does_not_contradict_what_was_measured():
 @pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_the_closing_line_names_each_kind_of_call(mpi, programs, tmp_path):
-    if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists():
-        pytest.skip("not built")
+    require(paths().lib / f"liboffpath_mpi_{mpi}.so")
     command = mpirun(mpi, "-np", "2", str(programs / f"kinds_{mpi}"), str(tmp_path / "file"))
-    result = offpath("run", "--share", "--", *command, env=AS_ROOT)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(offpath("run", "--share", "--", *command, env=AS_ROOT))
     for kind in (
         "6 collectives, 0 offloaded, 6 native",
         "6 messages, 0 offloaded, 6 native (2 of 512 KiB or more, 4 shorter than 512 KiB)",

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import LIMIT_S, ROOT, offpath
+from conftest import LIMIT_S, ROOT, captured, offpath
 from offpath.base import errors, handover, paths
 from offpath.launch import injection, memory
 
@@ -19,7 +19,7 @@ def in_shell(text, env, **options):
     """`offpath` is the command line there."""
     function = f'offpath() {{ "{ROOT / "offpath"}" "$@"; }}\n'
     words = ["bash", "-c", function + text]
-    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | env, **options)
+    return captured(words, env=os.environ | env, **options)
 
 
 @BOTH

@@ -15,7 +15,7 @@ import numpy as np
 import offpath
 import pytest
 from api_support import environment  # noqa: F401
-from conftest import requires_root
+from conftest import captured, requires_root
 from offpath.api import saving
 from torch_support import run_ranks
 
@@ -200,5 +200,5 @@ def test_a_checkpoint_is_as_torchs_and_its_state_may_change(how, tmp_path):
 
 def test_without_a_session_it_says_what_to_do():
     code = "import offpath; offpath.save('/tmp/never.npy', [1])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = captured([sys.executable, "-c", code])
     assert "Call offpath.init() first" in done.stderr and not os.path.exists("/tmp/never.npy")

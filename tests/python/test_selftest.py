@@ -11,7 +11,17 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, PROGRAMS, ROOT, assert_one_line_error, eventually, offpath, requires_root
+from conftest import (
+    LIMIT_S,
+    PROGRAMS,
+    ROOT,
+    assert_one_line_error,
+    captured,
+    eventually,
+    offpath,
+    require,
+    requires_root,
+)
 from offpath.base.paths import paths
 from offpath.bench import selftest_nodes, selftest_runs
 from offpath.bench.fault_verdicts import ERROR, RIGHT, WRONG, Ended
@@ -143,8 +153,7 @@ def test_a_service_is_killed_once_its_program_is_under_way(tmp_path):
 @pytest.fixture
 def built():
     for mpi in ("openmpi", "mpich"):
-        if not paths().service.exists() or not paths().backend_library(mpi).exists():
-            pytest.skip("not built")
+        require(paths().service, paths().backend_library(mpi))
 
 
 def test_launchers_that_start_nothing(built, tmp_path):
@@ -244,14 +253,7 @@ def test_where_shared_memory_of_the_node_is_full(built, tmp_path):
     """Offpath needs none, Open MPI manages without, and MPICH does not run, natively either."""
     command = [str(ROOT / "offpath"), "selftest", "--json"]
     script = f"mount -t tmpfs -o size=64k none /dev/shm; exec {shlex.join(command)}"
-    done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        cwd=tmp_path,
-        check=False,
-    )
+    done = captured(["unshare", "-m", "sh", "-c", script], cwd=tmp_path)
     rows = found(done)
     assert rows["shared memory"]["verdict"] == LOSS and "64.0 KiB free in /dev/shm" in rows["shared memory"]["found"]
     assert rows["Open MPI, offloaded"]["verdict"] == OK and rows["MPICH"]["verdict"] == NO
@@ -268,9 +270,7 @@ def test_a_user_who_is_not_root(built):
         os.chown(folder, nobody, nobody)
         env = {"HOME": folder, "TMPDIR": folder, "OFFPATH_RUNTIME_DIR": f"{folder}/run", "XDG_RUNTIME_DIR": ""}
         command = [*become, ROOT / "offpath", "selftest", "--json", "--mpi", "mpich"]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=LIMIT_S, cwd=folder, env=os.environ | env, check=False
-        )
+        done = captured(command, cwd=folder, env=os.environ | env)
         rows = found(done)
     assert rows["MPICH, offloaded"]["verdict"] == rows["MPICH, a service is killed"]["verdict"] == OK, rows
 

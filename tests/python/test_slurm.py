@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import slurm_support
 import torch_support
-from conftest import LIMIT_S, PROGRAMS, ROOT, SEED, requires_root
+from conftest import PROGRAMS, ROOT, SEED, captured, require, requires_root, succeeded
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.lab import slurm
@@ -41,8 +41,7 @@ def built(tmp_path_factory):
     """Folder of checked-MPI and signalled-MPI."""
     folder = tmp_path_factory.mktemp("slurm")
     for mpi in PMI:
-        if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists():
-            pytest.skip("not built")
+        require(paths().lib / f"liboffpath_mpi_{mpi}.so")
         for name in ("checked", "signalled"):
             command = [f"mpicc.{mpi}", "-w", "-O1", str(PROGRAMS / f"{name}.c"), "-o", str(folder / f"{name}-{mpi}")]
             subprocess.run(command, check=True)
@@ -136,8 +135,7 @@ def test_a_pytorch_program_that_srun_starts(cluster, tmp_path):
     wanted = ("PYTHONPATH", "OMP_NUM_THREADS", "OFFPATH_SERVICE_SHARE")
     own = {name: torch_support.environment()[name] for name in wanted} | {"GLOO_SOCKET_IFNAME": "eth0"}
     own["OFFPATH_JOB_SECRET"] = secrets.token_hex(16)
-    result = cluster.run(["srun", "--quiet", "-N2", "-n2", *program], tmp_path, own)
-    assert result.returncode == 0, result.stdout + result.stderr
+    result = succeeded(cluster.run(["srun", "--quiet", "-N2", "-n2", *program], tmp_path, own))
     assert sorted(result.stdout.splitlines()) == [f"rank {rank} of 2: the same" for rank in range(2)], result.stderr
     cluster.assert_clean()
 
@@ -221,8 +219,7 @@ def test_an_ended_job_leaves_no_process_and_no_file_for_long(cluster, built, sig
     job = start_waiting(cluster, built, tmp_path, mpi)
     assert cluster.run(["scancel", *(["--signal=KILL"] if signal == "KILL" else []), job], tmp_path).returncode == 0
     cluster.await_end()
-    result = cluster.run([*SHARE, "--", *srun("mpich", str(built / "checked-mpich"))], tmp_path)
-    assert result.returncode == 0, result.stderr
+    succeeded(cluster.run([*SHARE, "--", *srun("mpich", str(built / "checked-mpich"))], tmp_path))
     cluster.assert_clean()
     assert files(tmp_path) == ["job.sh", "out"]
 
@@ -408,7 +405,7 @@ def test_the_guide_runs(built, tmp_path):
     environment = os.environ | slurm_support.AS_ROOT | {"PATH": f"{ROOT}:{os.environ['PATH']}"}
 
     def run(words):
-        result = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, cwd=tmp_path, env=environment)
+        result = captured(words, cwd=tmp_path, env=environment)
         assert result.returncode == 0, (words, result.stderr)
         return result.stdout + result.stderr
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 import slurm_support
-from conftest import PROGRAMS
+from conftest import PROGRAMS, require
 from offpath.base.paths import paths
 from offpath.launch import stats
 from scrape_support import scrape
@@ -23,8 +23,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    if not (paths().lib / "liboffpath_mpi_mpich.so").exists():
-        pytest.skip("not built")
+    require(paths().lib / "liboffpath_mpi_mpich.so")
     folder = tmp_path_factory.mktemp("slurm")
     for name in ("checked", "signalled"):
         command = ["mpicc.mpich", "-w", "-O1", str(PROGRAMS / f"{name}.c"), "-o", str(folder / f"{name}-mpich")]

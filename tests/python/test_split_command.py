@@ -6,7 +6,7 @@ import shutil
 import xml.etree.ElementTree as tree
 
 import pytest
-from conftest import assert_one_line_error, offpath
+from conftest import assert_one_line_error, offpath, succeeded
 from offpath.base.errors import UserError
 from offpath.plan import machine
 from offpath.split import describe, load, variants
@@ -25,8 +25,7 @@ bytes_per_s = 1e10
 
 
 def test_both_programs_are_printed():
-    result = offpath("split", env={"COLUMNS": "160"})
-    assert result.returncode == 0, result.stderr
+    result = succeeded(offpath("split", env={"COLUMNS": "160"}))
     for words in ("m = B w  -> m", "<- m", "sum gamma, delta over all ranks", "vector w", "host -> dpu", "Split saves"):
         assert words in result.stdout
 

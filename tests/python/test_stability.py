@@ -6,8 +6,7 @@ import os
 import re
 import subprocess
 
-import pytest
-from conftest import ROOT
+from conftest import ROOT, captured, require
 from offpath.base.paths import paths
 
 LIST = ROOT / "tests" / "packaging" / "abi.txt"
@@ -34,7 +33,7 @@ def enumerators(text):
 def preprocessed(file):
     """With the tables that it includes."""
     command = ["gcc", "-E", "-P", f"-I{ROOT}/include", file]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return captured(command, check=True).stdout
 
 
 def described(folder):
@@ -53,17 +52,16 @@ def described(folder):
     source, program = folder / "abi.c", folder / "abi"
     source.write_text("\n".join([*lines, "return 0; }"]))
     subprocess.run(["gcc", f"-I{ROOT}/include", source, "-o", program], check=True)
-    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
+    said = captured([program], check=True).stdout.splitlines()
     nm = ["nm", "-D", "--defined-only", "--format=posix", paths().lib / "liboffpath.so"]
-    symbols = subprocess.run(nm, capture_output=True, text=True, check=True).stdout
+    symbols = captured(nm, check=True).stdout
     exported = [f"symbol {line.split()[0]}" for line in symbols.splitlines() if " A " not in line]
     return sorted(set(said + exported))
 
 
 def test_the_c_api_is_that_of_the_list(tmp_path):
     """What is new is added to the list. What is gone or different is a new major version: see docs/stability.md."""
-    if not (paths().lib / "liboffpath.so").exists():
-        pytest.skip("not built")
+    require(paths().lib / "liboffpath.so")
     found = described(tmp_path)
     assert len([line for line in found if line.startswith("symbol")]) >= 50
     assert len([line for line in found if line.startswith("struct")]) >= 8

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conformance_support import EVERYTHING, FULL
-from conftest import ROOT
+from conftest import ROOT, captured, require, succeeded
 from offpath.base.paths import paths
 from offpath.launch import stats
 
@@ -44,16 +44,14 @@ def compile_program(sources: list[Path], name: Path) -> None:
     known = [f"-DOFFPATH_MPI_HAS_{name}" for name in ("LARGE_COUNTS", "REQUEST_STATUSES")]
     options = ["-w", "-O1", "-pthread", "-fopenmp", *known]
     folders = [f"-I{ROOT / name}" for name in ("frontends", "include")]
-    made = subprocess.run([COMPILER, *options, *folders, *sources, "-o", name, "-lm"], capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
+    succeeded(captured([COMPILER, *options, *folders, *sources, "-o", name, "-lm"]))
 
 
 @pytest.fixture(scope="module")
 def programs() -> Path:
     """The build, which has the cases' programs for this library, too."""
     folder = paths().prefix / "tests" / "interpose" / "mpich_abi"
-    if not (paths().prefix / "lib" / "liboffpath_mpi_abi.so").exists():
-        pytest.skip("not built")
+    require(paths().prefix / "lib" / "liboffpath_mpi_abi.so")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     sources = [source for source in INTERPOSE.glob("*.c") if "int main(" in source.read_text() and source.stem != "abi"]
@@ -76,7 +74,7 @@ def driven(programs: Path, cases: str) -> None:
         "--kind",
         "real",
     ]
-    done = subprocess.run([*command, *cases.split()], capture_output=True, text=True, timeout=LIMIT_S)
+    done = captured([*command, *cases.split()], timeout=LIMIT_S)
     wrong = [line for line in done.stdout.splitlines() if re.match(r"\w+: (WRONG|skipped)", line)]
     assert done.returncode == 0 and not wrong, done.stdout + done.stderr
 
@@ -104,7 +102,7 @@ def conformance(programs, tmp_path_factory):
         command = [LIBRARY / "bin" / "mpirun", "-np", "4", folder / "conformance", *arguments]
         env = os.environ | EVERYTHING | {"OFFPATH_MPI_BLOCKING": "all"}
         runs = [
-            subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, env=env)
+            captured(argv, timeout=LIMIT_S, env=env)
             for argv in (command, [*around, *command])
         ]
         assert all(rank["offloaded_count"] > 0 for rank in stats.read(str(statistics))), runs[1].stderr
@@ -142,15 +140,13 @@ def told(lines: list[str], folder: Path) -> list[list[str]]:
     said = []
     for options in ([f"-I{ROOT}/frontends/mpi/abi", f"-I{ROOT}/frontends"], [f"-I{LIBRARY}/include", "-DMPI_ABI"]):
         subprocess.run(["g++", "-w", *options, source, "-o", program], check=True)
-        said.append(subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines())
+        said.append(captured([program], check=True).stdout.splitlines())
     return said
 
 
 def test_the_functions_are_those_of_the_library(tmp_path):
     header = ROOT / "frontends" / "mpi" / "abi" / "mpi.h"
-    text = subprocess.run(
-        ["gcc", "-E", "-P", f"-I{ROOT}/frontends", header], capture_output=True, text=True, check=True
-    ).stdout
+    text = captured(["gcc", "-E", "-P", f"-I{ROOT}/frontends", header], check=True).stdout
     names = sorted(set(re.findall(r"\bint (MPI_\w+)\(", text)))
     ours, theirs = told([f'printf("%s %s\\n", "{name}", typeid({name}).name());' for name in names], tmp_path)
     assert len(ours) > 300 and ours == theirs

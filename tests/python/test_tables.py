@@ -11,7 +11,7 @@ import subprocess
 
 import offpath.bench
 import pytest
-from conftest import LIMIT_S, ROOT
+from conftest import LIMIT_S, ROOT, succeeded
 from conftest import offpath as run_offpath
 from offpath.base import console
 from offpath.base.tables import Table
@@ -81,8 +81,7 @@ def test_a_word_longer_than_the_terminal_goes_on_below():
 def test_a_file_has_each_row_in_one_line():
     """Whatever COLUMNS says: nobody looks there."""
     for width in ("40", "80"):
-        found = run_offpath("split", "pipecg", env={"COLUMNS": width})
-        assert found.returncode == 0, found.stderr
+        found = succeeded(run_offpath("split", "pipecg", env={"COLUMNS": width}))
         longest = next(line for line in found.stdout.splitlines() if "z = n + beta * z" in line)
         assert "gamma = (r, u)" in longest and "…" not in found.stdout
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from bench_support import mpirun
-from conftest import PROGRAMS, ROOT, offpath
+from conftest import AS_ROOT, PROGRAMS, ROOT, offpath
 from offpath.base.paths import paths
 
 
@@ -36,7 +36,7 @@ def test_natively(built, mpi, level, monkeypatch):
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_under_the_preloaded_library(built, mpi):
     env = {"OFFPATH_SERVICE_SHARE": "1", "OFFPATH_TASK_CANCEL_MS": "50"}
-    env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    env |= AS_ROOT
     more = ["--oversubscribe", "--bind-to", "none"] if mpi == "openmpi" else []
     words = [f"mpirun.{mpi}", "-np", "2", *more, str(built / f"requests_{mpi}"), str(built / "libfunctions.so")]
     result = offpath("run", "--", *words, env=os.environ | env)

@@ -6,11 +6,10 @@ import io
 import json
 import random
 import shutil
-import subprocess
 from dataclasses import replace
 
 import pytest
-from conftest import ROOT, assert_one_line_error, offpath
+from conftest import AS_ROOT, ROOT, assert_one_line_error, captured, offpath, require, succeeded
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.launch import mpis
@@ -23,7 +22,6 @@ from telemetry_support import MS, check_format, one_sided_lines, part, rank_line
 from test_docs import commands
 
 BROWSERS = ("chromium-headless-shell", "chromium")
-ROOT_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @pytest.fixture
@@ -435,8 +433,7 @@ def browse(file):
         pytest.skip(f"there is no {BROWSERS[0]} (a page is nothing without a browser)")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000",
                f"--user-data-dir={file.parent / 'profile'}", "--dump-dom", file.as_uri()]  # fmt: skip
-    result = subprocess.run(command, capture_output=True, text=True, timeout=110)
-    assert result.returncode == 0, result.stderr
+    result = succeeded(captured(command, timeout=110))
     return result.stdout
 
 
@@ -470,16 +467,14 @@ def test_three_traces_are_too_many(trace):
 
 
 def test_a_program_without_mpi_leaves_no_trace(witness_env, tmp_path):
-    result = offpath("run", "-q", "--trace", str(tmp_path / "t.json"), "--", "true", env=witness_env)
-    assert result.returncode == 0
+    result = succeeded(offpath("run", "-q", "--trace", str(tmp_path / "t.json"), "--", "true", env=witness_env))
     assert "the recording is empty" in result.stderr and len(result.stderr.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
 def mpirun(mpi):
     program = paths().bench / mpi / "collectives"
-    if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists() or not program.exists():
-        pytest.skip("not built")
+    require(paths().lib / f"liboffpath_mpi_{mpi}.so", program)
     extra = ["--oversubscribe"] if mpi == mpis.OPENMPI else []
     return [mpis.launcher(mpi), *extra, "-np", "2", str(program)]
 
@@ -488,12 +483,11 @@ def mpirun(mpi):
 @pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
 def test_a_real_run(mpi, tmp_path):
     trace = tmp_path / "t.json"
-    result = offpath(
+    result = succeeded(offpath(
         "run", "--share", "--policy", "ialltoall:64K-inf:dpu", "--trace", str(trace), "--summary", "--metrics",
         str(tmp_path / "m.prom"), "--", *mpirun(mpi), "--collective", "ialltoall", "--sizes", "1024,262144",
-        "--repeats", "3", "--work-ns", "1000000,1000000", env=ROOT_ENV,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+        "--repeats", "3", "--work-ns", "1000000,1000000", env=AS_ROOT,
+    ))  # fmt: skip
     check_format(json.loads(trace.read_text()))
     run = perfetto.load(trace)
     posted = [each for each in run.operations if each.kind == "ialltoall"]
@@ -512,12 +506,11 @@ def test_a_real_run(mpi, tmp_path):
 @pytest.mark.machine
 def test_a_real_sample(tmp_path):
     trace = tmp_path / "t.json"
-    result = offpath(
+    succeeded(offpath(
         "run", "-q", "--share", "--policy", "ialltoall:64K-inf:dpu", "--trace", str(trace), "--trace-sample", "4", "--",
         *mpirun(mpis.OPENMPI), "--collective", "ialltoall", "--sizes", "262144", "--repeats", "20", "--work-ns",
-        "100000", env=ROOT_ENV,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+        "100000", env=AS_ROOT,
+    ))  # fmt: skip
     run = operations.join(record.load(trace))
     assert [rank.sample for rank in run.ranks] == [4, 4]
     for rank in run.ranks:
@@ -546,5 +539,5 @@ def test_the_guides_commands_run(tmp_path):
             at = words.index("mpirun")
             words[at : at + 1] = [command[0], "--oversubscribe"]
             words += ["--sizes", "262144", "--repeats", "2"]
-        result = offpath(*words, env=ROOT_ENV, cwd=tmp_path)
+        result = offpath(*words, env=AS_ROOT, cwd=tmp_path)
         assert result.returncode == 0, (words, result.stderr)

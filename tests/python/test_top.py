@@ -14,14 +14,14 @@ from pathlib import Path
 
 import observation_support as made
 import pytest
-from conftest import LIMIT_S, PROGRAMS, ROOT, assert_one_line_error, eventually, offpath
+from conftest import AS_ROOT, LIMIT_S, PROGRAMS, ROOT, assert_one_line_error, eventually, offpath, succeeded
 from offpath.base import words
 from offpath.base.errors import UserError
 from offpath.launch import mpis
 from offpath.telemetry import jobs, observation
 from offpath.telemetry import top as view
 from rich.console import Console
-from test_telemetry import ROOT_ENV, mpirun
+from test_telemetry import mpirun
 
 
 @pytest.fixture
@@ -110,8 +110,7 @@ def test_a_job_whose_service_is_on_a_dpu(serve):
 
 def test_plain_text(serve):
     serve(healthy())
-    result = top("--once", "--interval", "0.2")
-    assert result.returncode == 0
+    result = succeeded(top("--once", "--interval", "0.2"))
     assert "allreduce, 1.0 MiB, 2.0 s: rank 0 not called yet" in result.stdout
     assert "\x1b" not in result.stdout
 
@@ -318,7 +317,7 @@ def running(late, folder, *options):
     """Runs it, with files that let the late rank post, and end the job."""
     post, end = folder.parent / "post", folder.parent / "end"
     command = [ROOT / "offpath", "run", "-q", "--share", "--policy", "ialltoall:64K-inf:dpu", *options, "--", *late]
-    job = subprocess.Popen([*command, post, end], stdout=-3, stderr=-1, text=True, env=os.environ | ROOT_ENV)
+    job = subprocess.Popen([*command, post, end], stdout=-3, stderr=-1, text=True, env=os.environ | AS_ROOT)
     try:
         yield job, post
     finally:

@@ -2,10 +2,9 @@
 """PyTorch programs whose tensors the service moves."""
 
 import re
-import subprocess
 
 import pytest
-from conftest import LIMIT_S, PROGRAMS, ROOT, SEED
+from conftest import PROGRAMS, ROOT, SEED, captured, succeeded
 from torch_support import environment, free_port, interpreter, other_torch, run_ranks
 
 
@@ -22,11 +21,9 @@ def test_launchers_find_the_ranks(launcher):
     torchrun = ["-m", "torch.distributed.run", "--nproc_per_node", "2", "--redirects", "2", "--tee", "1"]
     command = [*torchrun, "--master_port", str(free_port())] if launcher == "torchrun" else []
     before = ["mpirun.mpich", "-np", "2"] if launcher == "mpirun" else []
-    done = subprocess.run(
-        [*before, interpreter(), *command, str(PROGRAMS / "torch_group.py"), str(SEED), "launched"],
-        env=environment(), capture_output=True, text=True, timeout=LIMIT_S,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = succeeded(captured(
+        [*before, interpreter(), *command, str(PROGRAMS / "torch_group.py"), str(SEED), "launched"], env=environment()
+    ))
     assert all(f"rank {rank} of 2: the same" in done.stdout for rank in range(2))
 
 

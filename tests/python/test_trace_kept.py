@@ -8,7 +8,7 @@ import stat
 import subprocess
 
 import pytest
-from conftest import LIMIT_S, ROOT, eventually, offpath, requires_root
+from conftest import AS_ROOT, LIMIT_S, ROOT, captured, eventually, offpath, require, requires_root, succeeded
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.launch import mpis
@@ -18,12 +18,11 @@ from offpath.trace import record
 from telemetry_support import part, rank_lines, write_parts
 
 OPERATIONS = 1052  # of each rank, in programs/cut.c
-ENV = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+ENV = os.environ | AS_ROOT
 
 
 def command(mpi, programs, *arguments):
-    if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists():
-        pytest.skip("not built")
+    require(paths().lib / f"liboffpath_mpi_{mpi}.so")
     extra = ["--oversubscribe"] if mpi == mpis.OPENMPI else []
     return [mpis.launcher(mpi), *extra, "-np", "2", str(programs / f"cut_{mpi}"), *arguments]
 
@@ -76,11 +75,7 @@ def test_a_full_disk_for_statistics_is_named(mpi, programs, tmp_path):
     given = [str(ROOT / "offpath"), "run", "--share", "--stats", str(small / "s.jsonl"), "--"]
     hello = command(mpi, programs)[:-1] + [str(programs / f"hello_{mpi}")]
     prepare = f"mount -t tmpfs -o size=64k none {small} && cat /dev/zero > {small}/other 2>&1 | true; "
-    result = subprocess.run(
-        ["unshare", "-m", "sh", "-c", prepare + 'exec "$@"', "sh", *given, *hello],
-        env=ENV, text=True, capture_output=True, timeout=LIMIT_S,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    result = succeeded(captured(["unshare", "-m", "sh", "-c", prepare + 'exec "$@"', "sh", *given, *hello], env=ENV))
     assert f"could not be written in {small} (disk full)" in result.stderr, result.stderr
     assert "No space left on device" in result.stderr and "no rank reported" not in result.stderr, result.stderr
 
@@ -140,7 +135,7 @@ def test_an_archive_on_a_full_disk_is_one_line(tmp_path):
     for room in ("8k", "512k"):
         report = f"{ROOT}/offpath report {tmp_path}/t.json --otf2 {small}/a; echo $?; ls {small}"
         command = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size={room} none {small} && {report}"]
-        result = subprocess.run(command, text=True, capture_output=True, timeout=LIMIT_S)
+        result = captured(command)
         assert result.stdout == "1\n" and result.stderr.count("\n") == 1, result
         assert "a could not be written (disk full)" in result.stderr, result.stderr
 

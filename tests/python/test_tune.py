@@ -4,8 +4,8 @@
 import json
 
 import pytest
-from bench_support import program, stand_in_prefix
-from conftest import assert_one_line_error, offpath, requires_root
+from bench_support import prefix_with, program
+from conftest import assert_one_line_error, offpath, requires_root, succeeded
 from offpath.base.paths import paths
 from offpath.bench import tune_command, tuning
 from offpath.launch import policy_table
@@ -108,10 +108,7 @@ def test_more_nodes_come_later_and_one_node_says_nothing_of_several():
         "ialltoall:nodes=4:host",
     ]
     assert policy_rows([decide(wins, nodes=1)], SHIPPED) == [
-        "ialltoall:host",
-        "ialltoall:1024-inf:dpu",
-        "ialltoall:nodes=2:host",
-        "ialltoall:512K-inf:nodes=2:dpu",
+        "ialltoall:host", "ialltoall:1024-inf:dpu", "ialltoall:nodes=2:host", "ialltoall:512K-inf:nodes=2:dpu"
     ]
 
 
@@ -149,10 +146,7 @@ def test_the_file_is_a_policy_and_says_what_it_is_for(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["policy"]
 
 
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    program("bench", "mpich", "collectives")
-    return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp("tune") / "prefix"))}
+prefix = prefix_with("bench", "collectives")
 
 
 @pytest.mark.machine
@@ -175,11 +169,10 @@ def test_where_nothing_is_offloaded_nothing_is_decided(prefix, tmp_path):
 def test_messages_get_a_row(tmp_path):
     program("bench", "mpich", "pt2pt")
     file, policy = tmp_path / "a.json", tmp_path / "policy"
-    result = offpath(
+    succeeded(offpath(
         "tune", "--mpi", "mpich", "--collectives", "send", "--nodes", "2", "--rate", "1gbit", "--sizes", "4K,64K",
         "--runs", "1", "--repeats", "1", "--json", str(file), env={"OFFPATH_POLICY_FILE": str(policy)},
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    ))  # fmt: skip
     (decision,) = json.loads(file.read_text())["decisions"]
     assert (decision["collective"], decision["nodes"]) == ("send", 2)
     assert [each["bytes"] for each in decision["sizes"]] == [4096, 64 << 10]

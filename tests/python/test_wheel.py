@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from api_support import environment, finish  # noqa: F401
-from conftest import LIMIT_S, ROOT
+from conftest import LIMIT_S, ROOT, captured, succeeded
 
 RANK = """
 import array, os, offpath
@@ -26,8 +26,7 @@ with offpath.init() as team:
 def wheel(environment, tmp_path_factory):  # noqa: F811
     folder = tmp_path_factory.mktemp("wheel")
     command = [ROOT / "tools" / "wheel", "--as-built", folder]
-    made = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
-    assert made.returncode == 0, made.stderr
+    made = succeeded(captured(command))
     assert "-py3-none-linux_" in made.stdout.split()[-1]
     return Path(made.stdout.split()[-1])
 
@@ -88,18 +87,18 @@ def test_other_pythons_start_it(version, wheel, environment, tmp_path):  # noqa:
     subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True, timeout=LIMIT_S)
     bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"OFFPATH_LOG": "warn"}
     for words in (["--version"], ["--help"], ["info"]):
-        said = subprocess.run([python.with_name("offpath"), *words], capture_output=True, text=True, env=bare, cwd="/")
+        said = captured([python.with_name("offpath"), *words], env=bare, cwd="/")
         assert said.returncode == 0 and "Traceback" not in said.stderr, said.stderr
     run_two_ranks(python, environment)
     program = [*shlex.split("mpirun.mpich -np 2"), str(python), "-c", "print('here')"]
     command = [python.with_name("offpath"), "run", "--share", "--", *program]
-    said = subprocess.run(command, capture_output=True, text=True, env=bare, cwd="/", timeout=LIMIT_S)
+    said = captured(command, env=bare, cwd="/")
     assert said.returncode == 0 and said.stdout.count("here") == 2, said.stderr
 
 
 def test_it_brings_the_command_line_and_its_types(installed):
     command = installed.with_name("offpath")
     assert os.access(command, os.X_OK)
-    where = subprocess.run([installed, "-c", "import offpath; print(offpath.__file__)"], capture_output=True, text=True)
+    where = captured([installed, "-c", "import offpath; print(offpath.__file__)"])
     package = os.path.dirname(where.stdout)
     assert os.path.exists(os.path.join(package, "py.typed")) and not package.startswith(str(ROOT))

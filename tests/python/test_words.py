@@ -2,11 +2,10 @@
 """The tables that C++ and Python share (include/offpath/words)."""
 
 import shutil
-import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, captured
 from offpath.base import words
 
 TABLE = """/* A comment with OFFPATH_OTHER(a) in it.
@@ -65,7 +64,7 @@ def test_an_installed_package_has_tables_of_its_own(tmp_path):
     shutil.copy(words.__file__, package / "words.py")
     shutil.copytree(words.folder(), tmp_path / "offpath" / "_words")
     code = "import words; print(words.folder(), words.numbers('losses')['PROCESS'])"
-    out = subprocess.run([sys.executable, "-c", code], cwd=package, capture_output=True, text=True, check=True).stdout
+    out = captured([sys.executable, "-c", code], cwd=package, check=True).stdout
     assert out.split() == [str(tmp_path / "offpath" / "_words"), "3"]
 
 
