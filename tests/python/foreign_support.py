@@ -91,7 +91,7 @@ def mpi4py_environment(mpi: str) -> dict[str, str]:
 
 
 def mpi4py_tests(mpi: str, folder: Path) -> list[str]:
-    """All but those that start processes and those of files. The report of rank N is in folder/report.N."""
+    """All but those that start processes and those of files (below). The report of rank N is in folder/report.N."""
     options = []
     for excluded in ("spawn", "dynproc", "test_io", "test_file"):
         options += ["-e", excluded]
@@ -101,6 +101,11 @@ def mpi4py_tests(mpi: str, folder: Path) -> list[str]:
     else:
         options += ["-e", "util_sync"]  # a rank that sleeps makes no progress: natively the condition's test never ends
     return mpi4py_command(set_up() / "mpich", folder, options)
+
+
+def mpi4py_tests_of_files(mpi: str, folder: Path) -> list[str]:
+    level = ["--thread-level", "serialized"] if mpi == "openmpi" else []
+    return mpi4py_command(set_up() / "mpich", folder, ["-i", "test_io", "-i", "test_file", *level])
 
 
 def mpi4py_command(environment: Path, folder: Path, options: Sequence[str]) -> list[str]:
