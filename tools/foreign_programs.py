@@ -11,14 +11,19 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
+import typer
+from offpath.base import console
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.bench import machine_load
 from offpath.lab import Lab
 from offpath.launch.mpis import MPICH, OPENMPI
 
@@ -126,3 +131,14 @@ def alike(one: str, other: str, tolerance: float) -> bool:
     except ValueError:
         return False
     return abs(a - b) <= tolerance * max(abs(a), abs(b))
+
+
+def as_program(command: Callable) -> NoReturn:
+    """A tool that measures; its result says whether the machine was busy. A mistake is one line."""
+    app = typer.Typer(add_completion=False)
+    app.command()(machine_load.watched(command))
+    try:
+        sys.exit(app(standalone_mode=False) or 0)
+    except UserError as error:
+        console.fail(str(error))
+        sys.exit(error.exit_code)

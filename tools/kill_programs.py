@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 import foreign_programs as programs  # noqa: E402
 import typer  # noqa: E402
 from measure_programs import ALL  # noqa: E402
-from offpath.base import console, handover  # noqa: E402
+from offpath.base import handover  # noqa: E402
 from offpath.base.errors import UserError  # noqa: E402
 from offpath.bench.fault_kills import NOBODY_GIVES_UP, STATS_FILE, Watch, end_run  # noqa: E402
 from offpath.bench.fault_verdicts import VERDICTS  # noqa: E402
@@ -116,10 +116,4 @@ def kill_programs(
 
 
 if __name__ == "__main__":
-    app = typer.Typer(add_completion=False)
-    app.command()(kill_programs)
-    try:
-        sys.exit(app(standalone_mode=False) or 0)
-    except UserError as error:
-        console.fail(str(error))
-        sys.exit(error.exit_code)
+    programs.as_program(kill_programs)

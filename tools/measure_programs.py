@@ -15,21 +15,22 @@ import contextlib
 import functools
 import itertools
 import json
+import operator
+import re
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
 import typer  # noqa: E402
-from foreign_programs import FOLDER, PROGRAMS, Program, run, same  # noqa: E402
+from foreign_programs import FOLDER, PROGRAMS, Program, as_program, run, same  # noqa: E402
 from offpath.base import console, files  # noqa: E402
 from offpath.base.errors import UserError  # noqa: E402
-from offpath.bench import machine_load  # noqa: E402
 from offpath.bench.kit import Benchmark, Case, Line, Site, Table, options, turns  # noqa: E402
 from offpath.lab import Lab  # noqa: E402
 from offpath.launch import closing_line, stats  # noqa: E402
@@ -163,14 +164,20 @@ HOW = (
 )
 
 
+def shortened(said: str) -> str:
+    """For a table: `8 collectives, 0 offloaded, 8 native (8 blocking)` is `8 collectives native (blocking)`."""
+    without = said.replace(", 0 offloaded,", "")
+    return re.sub(r"\b(\d+) (\w+) \1 native \(\1 ([^(),]+)\)", r"\1 \2 native (\3)", without)
+
+
 def published(result: dict) -> dict:
-    """As docs/figures/results has it."""
+    """As docs/figures/results has it; a result that differs is no row of a table, but a defect."""
     meta, rows = result["meta"], []
     busy = (meta.get("machine_load") or {}).get("busy")
-    for each in result["rows"]:
+    for each in filter(operator.itemgetter("verified"), result["rows"]):
         loses = "slower" if each["slower"] else "behind" if each["behind"] else "no"
         words = {name: each[name] for name in ("program", "source", "best_setting")}
-        words["offloaded"] = each["default_said"].replace(", 0 offloaded,", "")
+        words["offloaded"] = shortened(each["default_said"])
         rows.append(words | {name: round(each[name], 3) for name in SHOWN} | {"loses": loses})
     said = "".join(f" --{name} {meta[name]}" for name in ("mpi", "ppn") if meta[name] not in (OPENMPI, 1))
     return {
@@ -201,7 +208,7 @@ def measure(
     rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
     json_file: options.JsonFile = None,
-    publish: Annotated[Optional[Path], typer.Option(help="Write it there as docs/figures/results has it.")] = None,
+    publish: Annotated[Path | None, typer.Option(help="Write it there as docs/figures/results has it.")] = None,
 ) -> None:
     """Times programs in a lab, with the MPI alone and with Offpath, in turns; their results must be the same."""
     conditions = {"mpi": mpi, "nodes": nodes, "ppn": ppn, "rate": rate, "runs": runs}
@@ -240,10 +247,4 @@ def measure(
 
 
 if __name__ == "__main__":
-    app = typer.Typer(add_completion=False)
-    app.command()(machine_load.watched(measure))
-    try:
-        sys.exit(app(standalone_mode=False) or 0)
-    except UserError as error:
-        console.fail(str(error))
-        sys.exit(error.exit_code)
+    as_program(measure)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tools/measure_programs.py and kill_programs.py, which measure programs that mostly others wrote, and kill their
-services, for docs/performance/as-they-are.md and faults.md; every night they run."""
+"""tools/measure_programs.py, measure_functions.py and kill_programs.py, which measure programs that mostly others
+wrote, and kill their services, for docs/performance/as-they-are.md and faults.md; every night they run."""
 
 import json
 import re
@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 from conformance_support import MPIS
@@ -16,23 +17,28 @@ from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench.kit import Case
 
-RESULT = json.loads((ROOT / "docs" / "figures" / "results" / "foreign-programs.json").read_text())
+RESULTS = [
+    json.loads((ROOT / "docs" / "figures" / "results" / f"{name}.json").read_text())
+    for name in ("foreign-programs", "functions")
+]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import foreign_programs  # noqa: E402
 import kill_programs  # noqa: E402
+import measure_functions  # noqa: E402
 import measure_programs  # noqa: E402
 
 PROGRAMS = foreign_programs.PROGRAMS
 NIGHTLY = (ROOT / "tools" / "packages" / "nightly.txt").read_text()
 
 
-def test_the_document_has_its_command():
-    python, script, *options = shlex.split(RESULT["command"])
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: result["benchmark"])
+def test_the_document_has_its_command(result):
+    python, script, *options = shlex.split(result["command"])
     assert python == ".venv/bin/python" and (ROOT / script).is_file()
     helped = captured([sys.executable, ROOT / script, "--help"], check=True).stdout
     assert all(option in helped for option in options if option.startswith("--"))
-    assert {row["program"] for row in RESULT["rows"]} <= set(PROGRAMS)
+    assert {row["program"] for row in result["rows"]} <= set(PROGRAMS)
 
 
 def test_programs_are_many_and_each_is_checked():
@@ -102,6 +108,29 @@ def test_chance_is_that_of_ranks():
     assert measure_programs.chance([1, 1, 1], [1, 1, 1]) == 1
 
 
+def test_what_was_offloaded_is_said_in_few_words():
+    said = "9 collectives, 0 offloaded, 9 native (9 blocking); 4 messages, 1 offloaded (2.0 MiB), 3 native (3 shorter)"
+    short = "9 collectives native (blocking); 4 messages, 1 offloaded (2.0 MiB), 3 native (3 shorter)"
+    assert measure_programs.shortened(said) == short
+
+
+def test_functions_that_take_long_have_a_row_each():
+    def case(setting, **functions):
+        made = launches(setting, (2.0, 2.0, 2.0))
+        made.launches = [each | {"functions": Counter(functions)} for each in made.launches]
+        return made
+
+    many = {f"MPI_{i}": 0.001 for i in range(9)}
+    alone = case("alone", MPI_Wait=1.0, MPI_Bcast=0.25, **many)
+    cases = [alone, case("defaults", MPI_Wait=0.25), case("everything", MPI_Test=0.5)]
+    rows = measure_functions.rows(PROGRAMS["lammps"], cases)
+    found = {row["function"]: (row["alone"], row["defaults"], row["everything"]) for row in rows}
+    assert found["the program"] == (2, 2, 2) and found["all recorded calls"] == (pytest.approx(1.259), 0.25, 0.5)
+    assert list(found)[2:5] == ["MPI_Wait", "MPI_Test", "MPI_Bcast"] and found["MPI_Wait"] == (1, 0.25, 0)
+    assert sum(times[0] for name, times in found.items() if name != "the program") == pytest.approx(2 * 1.259)
+    assert all(row["verified"] for row in rows)
+
+
 def test_what_was_measured_under_other_conditions_is_not_added_to(tmp_path):
     file = tmp_path / "out.json"
     conditions = {"mpi": "openmpi", "nodes": 2, "ppn": 2, "rate": "1gbit", "runs": 3}
@@ -136,6 +165,21 @@ def test_killed_services_change_nothing(name, tmp_path):
     succeeded(captured([sys.executable, kill_programs.__file__, *options], timeout=None))
     (row,) = json.loads(file.read_text())["rows"]
     assert row["right_count"] == 3
+
+
+@pytest.mark.nightly
+@pytest.mark.machine
+@requires_root
+def test_where_its_time_goes_is_said(tmp_path):
+    need("fft3d")
+    file = tmp_path / "out.json"
+    options = ("fft3d", "--runs", "1", "--json", str(file))
+    done = subprocess.run([sys.executable, measure_functions.__file__, *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = {row["function"]: row for row in json.loads(file.read_text())["rows"]}
+    whole, calls = rows["the program"], rows["all recorded calls"]
+    assert all(0 < calls[name] < whole[name] for name in measure_functions.SETTINGS) and whole["verified"]
+    assert rows["MPI_Ialltoallv"]["alone"] > 0
 
 
 @pytest.mark.nightly
