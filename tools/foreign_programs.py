@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, NoReturn, Optional
 
 import typer
 from offpath.base import console
@@ -131,6 +131,21 @@ def alike(one: str, other: str, tolerance: float) -> bool:
     except ValueError:
         return False
     return abs(a - b) <= tolerance * max(abs(a), abs(b))
+
+
+# Options of tools that measure them.
+Nodes = Annotated[int, typer.Option(min=2, help="Of the lab.")]
+RanksOnEach = Annotated[int, typer.Option(min=1, help="Ranks on each.")]
+Rate = Annotated[str, typer.Option(help="Rate of the lab's links.")]
+Runs = Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")]
+Publish = Annotated[Optional[Path], typer.Option(help="Write it there as docs/figures/results has it.")]
+
+
+def conditions(meta: Mapping, *more: str) -> str:
+    """Of a result, as docs/figures/results has them."""
+    busy = (meta.get("machine_load") or {}).get("busy")
+    said = "{nodes} nodes, {rate}, ranks on each: {ppn}, medians of {runs} runs in turns".format_map(meta)
+    return "; ".join([said, *more, *(["the machine was busy"] if busy else [])])
 
 
 def as_program(command: Callable) -> NoReturn:

@@ -93,8 +93,8 @@ class Killed:
 def kill_programs(
     names: Annotated[str, typer.Option("--programs", help="Which, separated by commas.")] = ",".join(USUALLY),
     kills: Annotated[int, typer.Option(min=1, help="Of each program.")] = 5,
-    nodes: Annotated[int, typer.Option(min=2, help="Of the lab.")] = 2,
-    ppn: Annotated[int, typer.Option(min=1, help="Ranks on each.")] = 2,
+    nodes: programs.Nodes = 2,
+    ppn: programs.RanksOnEach = 2,
     seed: Annotated[int, typer.Option(help="Of the moments.")] = 1,
     json_file: options.JsonFile = None,
 ) -> None:

@@ -23,7 +23,20 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
 import typer  # noqa: E402
-from foreign_programs import FOLDER, PROGRAMS, Program, as_program, run, same  # noqa: E402
+from foreign_programs import (  # noqa: E402
+    FOLDER,
+    PROGRAMS,
+    Nodes,
+    Program,
+    Publish,
+    RanksOnEach,
+    Rate,
+    Runs,
+    as_program,
+    conditions,
+    run,
+    same,
+)
 from measure_programs import ALL  # noqa: E402
 from offpath.base import files  # noqa: E402
 from offpath.base.errors import UserError  # noqa: E402
@@ -101,19 +114,15 @@ TABLE = Table(
 )
 
 
-HOW = "{nodes} nodes, {rate}, ranks on each: {ppn}, medians of {runs} runs in turns, s; of calls the mean of all ranks"
-
-
 def published(result: dict, options: str) -> dict:
     """As docs/figures/results has it."""
     meta = result["meta"]
-    busy = (meta.get("machine_load") or {}).get("busy")
     times = [*SETTINGS]
     return {
         "benchmark": "functions",
         "about": "time by MPI function, Open MPI",
         "command": f".venv/bin/python tools/measure_functions.py {options} --json build/functions.json",
-        "conditions": "; ".join([HOW.format_map(meta), *(["the machine was busy"] if busy else [])]),
+        "conditions": conditions(meta, "in s, of calls the mean of all ranks"),
         "launches": meta["runs"],
         "columns": [[name, f"{{{name}}}"] for name in ("program", "function", *times)],
         "rows": [
@@ -125,17 +134,17 @@ def published(result: dict, options: str) -> dict:
 
 def measure(
     programs: Annotated[list[str], typer.Argument(help="Which.")],
-    nodes: Annotated[int, typer.Option(min=2, help="Of the lab.")] = 2,
-    ppn: Annotated[int, typer.Option(min=1, help="Ranks on each.")] = 1,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    nodes: Nodes = 2,
+    ppn: RanksOnEach = 1,
+    rate: Rate = "1gbit",
+    runs: Runs = 3,
     json_file: options.JsonFile = None,
-    publish: Annotated[Path | None, typer.Option(help="Write it there as docs/figures/results has it.")] = None,
+    publish: Publish = None,
 ) -> None:
     """Says where programs' time goes, by MPI function, with the MPI alone and with Offpath."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    conditions = {"mpi": OPENMPI, "nodes": nodes, "ppn": ppn, "rate": rate, "runs": runs}
-    result = {"meta": comparison.base_meta([OPENMPI]) | conditions | {"complete": True, "failures": []}, "rows": []}
+    asked = {"mpi": OPENMPI, "nodes": nodes, "ppn": ppn, "rate": rate, "runs": runs}
+    result = {"meta": comparison.base_meta([OPENMPI]) | asked | {"complete": True, "failures": []}, "rows": []}
     with Lab(nodes=nodes, rate=rate) as lab:
         for program in (PROGRAMS[name] for name in options.names(",".join(programs), PROGRAMS, "a program")):
             program.prepared(OPENMPI)
@@ -154,7 +163,7 @@ def measure(
     finally:  # it ends by an exception, and has looked at the machine then
         if publish:
             usual = {"nodes": 2, "runs": 3}
-            changed = [f"--{name} {conditions[name]}" for name in usual if conditions[name] != usual[name]]
+            changed = [f"--{name} {asked[name]}" for name in usual if asked[name] != usual[name]]
             files.write_json(publish, published(result, " ".join([*programs, *changed])))
 
 

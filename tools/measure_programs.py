@@ -28,7 +28,20 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 
 import typer  # noqa: E402
-from foreign_programs import FOLDER, PROGRAMS, Program, as_program, run, same  # noqa: E402
+from foreign_programs import (  # noqa: E402
+    FOLDER,
+    PROGRAMS,
+    Nodes,
+    Program,
+    Publish,
+    RanksOnEach,
+    Rate,
+    Runs,
+    as_program,
+    conditions,
+    run,
+    same,
+)
 from offpath.base import console, files  # noqa: E402
 from offpath.base.errors import UserError  # noqa: E402
 from offpath.bench.kit import Benchmark, Case, Line, Site, Table, options, turns  # noqa: E402
@@ -158,10 +171,10 @@ BENCHMARK = Benchmark([
 
 
 SHOWN = ("alone_s", "again", "of_alone", "best_of_alone", "of_best_gain")
-HOW = (
-    "{nodes} nodes, {rate}, ranks on each: {ppn}, medians of {runs} runs in turns; times are parts of the time alone; "
-    "again: the MPI alone once more, which is noise; loses: slower, or behind the best setting"
-)
+WORDS = (
+    "times are parts of the time alone", "again: the MPI alone once more, which is noise",
+    "loses: slower, or behind the best setting",
+)  # fmt: skip
 
 
 def shortened(said: str) -> str:
@@ -173,7 +186,6 @@ def shortened(said: str) -> str:
 def published(result: dict) -> dict:
     """As docs/figures/results has it; a result that differs is no row of a table, but a defect."""
     meta, rows = result["meta"], []
-    busy = (meta.get("machine_load") or {}).get("busy")
     for each in filter(operator.itemgetter("verified"), result["rows"]):
         loses = "slower" if each["slower"] else "behind" if each["behind"] else "no"
         words = {name: each[name] for name in ("program", "source", "best_setting")}
@@ -184,7 +196,7 @@ def published(result: dict) -> dict:
         "benchmark": "programs",
         "about": f"programs as they are, {TITLES[meta['mpi']]}",
         "command": f".venv/bin/python tools/measure_programs.py{said} --json build/programs.json",
-        "conditions": "; ".join([HOW.format_map(meta), *(["the machine was busy"] if busy else [])]),
+        "conditions": conditions(meta, *WORDS),
         "launches": meta["runs"],
         "columns": [
             ["program", "{program} ({source})"],
@@ -203,21 +215,21 @@ def published(result: dict) -> dict:
 def measure(
     programs: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(PROGRAMS),
     mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = OPENMPI,
-    nodes: Annotated[int, typer.Option(min=2, help="Of the lab.")] = 2,
-    ppn: Annotated[int, typer.Option(min=1, help="Ranks on each.")] = 1,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    nodes: Nodes = 2,
+    ppn: RanksOnEach = 1,
+    rate: Rate = "1gbit",
+    runs: Runs = 3,
     json_file: options.JsonFile = None,
-    publish: Annotated[Path | None, typer.Option(help="Write it there as docs/figures/results has it.")] = None,
+    publish: Publish = None,
 ) -> None:
     """Times programs in a lab, with the MPI alone and with Offpath, in turns; their results must be the same."""
-    conditions = {"mpi": mpi, "nodes": nodes, "ppn": ppn, "rate": rate, "runs": runs}
-    kept = json.loads(json_file.read_text()) if json_file and json_file.exists() else {"meta": conditions, "rows": []}
-    if {name: kept["meta"].get(name) for name in conditions} != conditions:
+    asked = {"mpi": mpi, "nodes": nodes, "ppn": ppn, "rate": rate, "runs": runs}
+    kept = json.loads(json_file.read_text()) if json_file and json_file.exists() else {"meta": asked, "rows": []}
+    if {name: kept["meta"].get(name) for name in asked} != asked:
         raise UserError(f"{json_file} was measured under other conditions. Give another file.")
     names = options.names(programs, PROGRAMS, "a program")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    meta = comparison.base_meta([mpi]) | conditions
+    meta = comparison.base_meta([mpi]) | asked
     result = {"meta": meta | {"complete": True, "failures": []}, "rows": kept["rows"]}
     with Lab(nodes=nodes, rate=rate) as lab:
         for program in (PROGRAMS[name] for name in names if mpi in PROGRAMS[name].mpis):
