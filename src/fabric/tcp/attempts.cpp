@@ -24,6 +24,11 @@ bool is_lack_of_room(int number) {
 
 }  // namespace
 
+void Endpoint::Attempt::note_failure(int number) {
+  may_help |= is_lack_of_room(number);
+  refusals += number == ECONNREFUSED ? 1 : 0;
+}
+
 void Endpoint::open_link(Link& link) {
   if (link.stands() || link.attempt != nullptr || link.peer.lost) return;
   link.attempt = std::make_unique<Attempt>(link);
@@ -37,8 +42,10 @@ void Endpoint::dial(Attempt& attempt) {
   attempt.handshake.reset();
   while (attempt.next_place < places.size()) {
     attempt.socket = begin_connect(places[attempt.next_place++], options_.sockets);
-    attempt.may_help |= !attempt.socket.valid() && is_lack_of_room(errno);
-    if (!attempt.socket.valid()) continue;
+    if (!attempt.socket.valid()) {
+      attempt.note_failure(errno);
+      continue;
+    }
     attempt.stage = Attempt::Stage::connecting;
     attempt.ticks = attempt.next_place < places.size() ? kTicksToNextPlace : kTicksToConnect;
     return watch(attempt.socket.get(), attempt, false);
@@ -46,7 +53,8 @@ void Endpoint::dial(Attempt& attempt) {
   attempt.socket.reset();
   attempt.stage = Attempt::Stage::resting;
   attempt.ticks = 1;
-  const bool was_there = attempt.link.peer.life > 0;  // what has cut it off may take a while
+  // What has cut it off may take a while. Where each of its places says that nobody listens it has ended.
+  const bool was_there = attempt.link.peer.life > 0 && attempt.refusals < places.size();
   if ((attempt.may_help || was_there) && ++attempt.rounds < kRounds) return;
   doom(attempt.link.peer, attempt.may_help ? "it ends connections before both sides are proven (another job's key?)"
                                            : "it cannot be reached");
@@ -56,7 +64,10 @@ void Endpoint::on_attempt_events(Attempt& attempt, uint32_t events) {
   if (attempt.link.attempt.get() != &attempt || !attempt.socket.valid()) return;  // buried
   if (attempt.stage == Attempt::Stage::connecting) {
     if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
-    if (connect_error(attempt.socket.get()) != 0) return dial(attempt);
+    if (const int error = connect_error(attempt.socket.get()); error != 0) {
+      attempt.note_failure(error);
+      return dial(attempt);
+    }
     attempt.handshake.emplace(options_.secret, Greeting{static_cast<uint8_t>(attempt.link.lane), options_.security,
                                                         own_.id, attempt.link.peer.id, attempt.link.peer.life});
     attempt.stage = Attempt::Stage::proving;
@@ -122,7 +133,10 @@ void Endpoint::judge(Attempt& attempt) {
 void Endpoint::tick(Attempt& attempt) {
   if (--attempt.ticks > 0) return;
   const bool anew = attempt.stage == Attempt::Stage::resting || attempt.stage == Attempt::Stage::waiting;
-  if (anew) attempt.next_place = 0, attempt.may_help = false;  // who had no room may be gone by now
+  if (anew) {
+    attempt.next_place = attempt.refusals = 0;
+    attempt.may_help = false;  // who had no room may be gone by now
+  }
   dial(attempt);
 }
 

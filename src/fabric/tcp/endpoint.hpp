@@ -230,11 +230,14 @@ class Endpoint::Attempt final : public Watched {
   };
   explicit Attempt(Link& link_of) : link(link_of) {}
   void on_events(uint32_t events) override { link.owner.on_attempt_events(*this, events); }
+  // A place cannot be connected to, by this error of the system.
+  void note_failure(int number);
 
   Link& link;
   base::Fd socket;
   Stage stage = Stage::connecting;
   size_t next_place = 0;
+  size_t refusals = 0;  // of this round's places
   int rounds = 0, crossings = 0;
   bool may_help = false;  // to try anew: somebody was there, or there was no descriptor
   int ticks = 0;          // left

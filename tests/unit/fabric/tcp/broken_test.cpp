@@ -97,6 +97,24 @@ TEST_F(TcpBroken, AtAnyMomentBothAgreeInTheEnd) {
   }
 }
 
+// Nobody listens there any more. No tick passes in this test.
+TEST(TcpEnded, WhoHasDiedIsNotTriedForLong) {
+  Options patient = quick();
+  patient.tick_ms = 3'600'000;
+  Side a(patient);
+  auto b = std::make_unique<Side>(patient);
+  const std::vector<uint8_t> address = (*b)->address();
+  const Peer to_b = a->connect(address).value();
+  a->send(to_b, Data{1}, {}, 0);
+  ASSERT_TRUE(run_until([&] { return !b->hears->messages.empty(); }, [&] { a->progress(), (*b)->progress(); }));
+  b.reset();
+  ASSERT_TRUE(run_until([&] { return !a.hears->lost.empty(); }, [&] { a->progress(); }));
+  const Peer again = a->connect(address).value();
+  ASSERT_NE(again, to_b);
+  a->send(again, Data{2}, {}, 0);
+  EXPECT_TRUE(run_until([&] { return a.hears->lost == std::vector<Peer>{to_b, again}; }, [&] { a->progress(); }));
+}
+
 TEST_F(TcpBroken, WhoWasGivenUpIsNotLetInAgain) {
   meet();
   a->give_up(to_b);
