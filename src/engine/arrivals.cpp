@@ -13,31 +13,38 @@ using wire::Channel;
 using wire::Kind;
 using wire::Message;
 
-Gathering::Gathering(const TeamSpec& spec)
+namespace {
+constexpr size_t kAskedAtATime = 64;  // members: many may wait for one late one
+}
+
+Gathering::Gathering(const TeamSpec& spec, uint32_t radix)
     : roster(spec.members), own(roster.worker_of(spec.rank)), by_worker(roster.size()), begins(workers() + 1) {
   for (const uint32_t worker : roster.worker_of()) ++begins[worker + 1];
   std::partial_sum(begins.begin(), begins.end(), begins.begin());
   std::vector<uint32_t> next = begins;
   for (uint32_t rank = 0; rank < roster.size(); ++rank) by_worker[next[roster.worker_of(rank)]++] = rank;
+  plan(radix);
 }
 
-bool Gathering::is_complete(const Count& count, uint32_t worker) const {
-  return std::ranges::all_of(members(worker),
-                             [&](uint32_t rank) { return count.arrived[rank] || lost.contains(rank); });
-}
-
-bool Gathering::all_heard(const Count& count) const {
-  if (lost.empty()) return count.heard_count == workers();
-  for (uint32_t worker = 0; worker < workers(); ++worker) {
-    if (!count.heard[worker] && !is_complete(count, worker)) return false;
+// A round for each digit of the number of workers.
+void Gathering::plan(uint64_t radix) {
+  words.clear();
+  for (uint64_t stride = 1; stride < workers(); stride *= radix) {
+    for (uint64_t far = stride; far < std::min<uint64_t>(stride * radix, workers()); far += stride)
+      words.push_back({static_cast<uint32_t>(far), static_cast<uint32_t>(std::min(stride, workers() - far))});
   }
-  return true;
 }
 
-void Gathering::hear(Count& count, uint32_t worker) {
-  if (count.heard[worker]) return;
-  count.heard[worker] = true;
-  ++count.heard_count;
+bool Gathering::has_arrived(const Count& count, uint32_t worker) const {
+  return count.heard[worker] || std::ranges::all_of(members(worker), [&](uint32_t rank) {
+           return count.arrived[rank] || lost.contains(rank);
+         });
+}
+
+uint32_t Gathering::distance(uint32_t worker) const { return (own + workers() - worker) % workers(); }
+
+void Gathering::hear(Count& count, uint32_t worker, uint32_t of) const {
+  for (uint32_t each = distance(worker); of > 0; ++each, --of) count.heard[before(each)] = true;
 }
 
 Gathering::Count& Gathering::count_of(uint64_t number) {
@@ -47,12 +54,20 @@ Gathering::Count& Gathering::count_of(uint64_t number) {
   return count;
 }
 
+bool Gathering::lose(uint32_t rank) {
+  if (!lost.insert(rank).second) return false;
+  plan(std::max<uint64_t>(workers(), 2));
+  for (auto& [number, count] : open) count.said = 0;
+  return true;
+}
+
 std::shared_ptr<Gathering> Arrivals::gathering_of(Team& team) {
   if (team.gathering != nullptr) return team.gathering;
   std::erase_if(gatherings_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Gathering>& known = gatherings_[team.spec.id];
   team.gathering = known.lock();
-  if (team.gathering == nullptr) known = team.gathering = std::make_shared<Gathering>(team.spec);
+  if (team.gathering == nullptr)
+    known = team.gathering = std::make_shared<Gathering>(team.spec, s_.config.arrivals_radix);
   return team.gathering;
 }
 
@@ -92,26 +107,24 @@ void Arrivals::arrive(Operation& operation) {
 
 void Arrivals::count(Operation& operation, uint32_t rank) {
   Gathering& gathering = *operation.team->gathering;
-  Gathering::Count& count = gathering.count_of(operation.key.number);
-  count.arrived[rank] = true;
-  const uint32_t worker = gathering.roster.worker_of(rank);
-  if (worker != gathering.own && gathering.is_complete(count, worker)) Gathering::hear(count, worker);
+  gathering.count_of(operation.key.number).arrived[rank] = true;
   look_at(gathering, *operation.team, operation.key.number);
 }
 
 void Arrivals::look_at(Gathering& gathering, Team& team, uint64_t number) {
   Gathering::Count& count = gathering.count_of(number);
-  if (!count.heard[gathering.own] && gathering.is_complete(count, gathering.own)) {
-    Gathering::hear(count, gathering.own);
-    for (uint32_t worker = 0; worker < gathering.workers(); ++worker) {
-      const uint32_t to = gathering.members(worker).front();
-      if (worker == gathering.own) continue;
-      s_.peers->send(team, to,
-                     about(Kind::arrived, team, Channel::collectives, number, gathering.members(gathering.own).front(),
-                           to, static_cast<uint32_t>(Ends::together)));
-    }
+  while (count.reach < gathering.workers() && gathering.has_arrived(count, gathering.before(count.reach)))
+    ++count.reach;
+  for (; count.said < gathering.words.size(); ++count.said) {
+    const Gathering::Word& word = gathering.words[count.said];
+    if (word.count > count.reach) break;
+    const uint32_t to = gathering.speaker(gathering.ahead(word.ahead));
+    Message message = about(Kind::arrived, team, Channel::collectives, number, gathering.speaker(gathering.own), to,
+                            static_cast<uint32_t>(Ends::together));
+    message.count = word.count;
+    s_.peers->send(team, to, message);
   }
-  if (!gathering.all_heard(count)) return;
+  if (count.reach < gathering.workers()) return;
   gathering.open.erase(number);
   for (const uint32_t rank : gathering.members(gathering.own)) {
     const auto member = s_.find_team(team.spec.id, rank);
@@ -137,13 +150,14 @@ void Arrivals::add_silent(const Operation& operation, std::set<uint32_t>& ranks)
   ranks.insert(operation.takers.begin(), operation.takers.end());
   if (operation.graph.ends != Ends::together) return;
   const Gathering& gathering = *operation.team->gathering;
-  const auto count = gathering.open.find(operation.key.number);
-  for (uint32_t i = 0; count != gathering.open.end() && i < gathering.workers(); ++i) {
-    if (i == gathering.own || count->second.heard[i]) continue;
-    for (const uint32_t rank : gathering.members(i)) {
-      if (!count->second.arrived[rank]) ranks.insert(rank);
-    }
-    return;  // one worker at a time
+  const auto found = gathering.open.find(operation.key.number);
+  if (found == gathering.open.end()) return;
+  const Gathering::Count& count = found->second;
+  size_t asked = 0;  // the nearest first: others may have said it to those
+  for (uint32_t each = count.reach; each > 0 && each < gathering.workers() && asked < kAskedAtATime; ++each) {
+    const uint32_t worker = gathering.before(each);
+    if (gathering.has_arrived(count, worker)) continue;
+    for (const uint32_t rank : gathering.members(worker)) asked += !count.arrived[rank] && ranks.insert(rank).second;
   }
 }
 
@@ -163,14 +177,16 @@ void Arrivals::on_message(const Message& message, fabric::Bytes) {
   std::shared_ptr<Gathering> gathering = known == gatherings_.end() ? nullptr : known->second.lock();
   if (gathering == nullptr && team == nullptr) return s_.peers->handle_absent({message.team, message.to}, message, {});
   if (gathering == nullptr) gathering = gathering_of(*team);
-  const bool to_us = message.to == gathering->members(gathering->own).front();
+  const bool to_us = message.to == gathering->speaker(gathering->own);
   const bool from_another = gathering->is_speaker(message.from) && message.from != message.to;
-  const bool possible = from_another && to_us && message.number < wire::kNoOperation;
+  const uint32_t worker = from_another ? gathering->roster.worker_of(message.from) : gathering->own;
+  const bool not_of_us = message.count > 0 && message.count <= gathering->workers() - gathering->distance(worker);
+  const bool possible = from_another && to_us && not_of_us && message.number < wire::kNoOperation;
   const bool has_room = gathering->open.size() < s_.config.parked_limit || gathering->open.contains(message.number);
   if (!possible || !has_room) return s_.refuse_message("word of an arrival that cannot be");
   if (team != nullptr) team->exchange.note_present(message.from);
   if (is_past(*gathering, message)) return;
-  Gathering::hear(gathering->count_of(message.number), gathering->roster.worker_of(message.from));
+  gathering->hear(gathering->count_of(message.number), worker, message.count);
   for (const uint32_t rank : gathering->members(gathering->own)) {
     if (const auto member = s_.find_team(message.team, rank)) return look_at(*gathering, *member, message.number);
   }
@@ -192,7 +208,7 @@ void Arrivals::on_lost(Team& team, uint32_t rank) {
   if (team.lost[rank] != static_cast<uint8_t>(Loss::process)) return;
   for (const auto& [key, operation] : team.operations) note_arrived(*operation, rank);
   const std::shared_ptr<Gathering> gathering = team.gathering;
-  if (gathering == nullptr || !gathering->lost.insert(rank).second) return;
+  if (gathering == nullptr || !gathering->lose(rank)) return;
   std::vector<uint64_t> numbers;
   for (const auto& [number, count] : gathering->open) numbers.push_back(number);
   for (const uint64_t number : numbers) look_at(*gathering, team, number);
@@ -204,8 +220,9 @@ void Arrivals::add_awaited(const Operation& operation, std::vector<uint8_t>& ran
   const Gathering* const gathering = operation.team->gathering.get();
   if (operation.graph.ends != Ends::together || gathering == nullptr) return;
   const auto count = gathering->open.find(operation.key.number);
-  for (uint32_t worker = 0; count != gathering->open.end() && worker < gathering->workers(); ++worker) {
-    if (!count->second.heard[worker] && worker != gathering->own) ranks[gathering->members(worker).front()] = 1;
+  for (const Gathering::Word& word : gathering->words) {
+    const uint32_t worker = gathering->before(word.ahead);
+    if (count != gathering->open.end() && !count->second.heard[worker]) ranks[gathering->speaker(worker)] = 1;
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arrivals: which members have the whole result of an operation that ends only when others have theirs (graph::Ends): until then
-// no program overwrites what would be needed to do it again (docs/design/0044-recovery.md). Together: workers tell each other
-// once, when all their members of the team have arrived. By pairs: a member tells those whose blocks it has taken. Owned by the
-// engine; on the worker's thread; blocks nobody. Internal to engine/.
+// no program overwrites what would be needed to do it again (docs/design/0044-recovery.md). Together: workers tell each other, in
+// rounds (docs/design/0048-scale.md). By pairs: a member tells those whose blocks it has taken. Owned by the engine; on the worker's
+// thread; blocks nobody. Internal to engine/.
 #pragma once
 
 #include "engine/state.hpp"
@@ -14,29 +14,44 @@ struct Gathering {
   struct Count {
     std::vector<bool> arrived;  // members, as far as this worker knows each
     std::vector<bool> heard;    // workers: all their members have
-    uint32_t heard_count = 0;
+    uint32_t reach = 0;         // so many workers that follow each other, of which the own one is the last, have
+    uint32_t said = 0;          // of `words`
   };
-  explicit Gathering(const TeamSpec& spec);
-  size_t workers() const { return roster.workers().size(); }
+  // That worker, so many further on, is told that `count` workers have arrived, of which the own one is the last. What all tell one
+  // worker is each other one, once.
+  struct Word {
+    uint32_t ahead;
+    uint32_t count;
+  };
+  Gathering(const TeamSpec& spec, uint32_t radix);
+  uint32_t workers() const { return static_cast<uint32_t>(roster.workers().size()); }
+  uint32_t ahead(uint32_t count) const { return (own + count) % workers(); }
+  uint32_t before(uint32_t count) const { return (own + workers() - count) % workers(); }
   // Of a worker, ascending.
   std::span<const uint32_t> members(uint32_t worker) const {
     return std::span(by_worker).subspan(begins[worker], begins[worker + 1] - begins[worker]);
   }
   // The first member of a worker speaks for it.
-  bool is_speaker(uint32_t rank) const {
-    return rank < roster.size() && members(roster.worker_of(rank)).front() == rank;
-  }
-  bool is_complete(const Count& count, uint32_t worker) const;
-  bool all_heard(const Count& count) const;
-  static void hear(Count& count, uint32_t worker);
+  uint32_t speaker(uint32_t worker) const { return members(worker).front(); }
+  bool is_speaker(uint32_t rank) const { return rank < roster.size() && speaker(roster.worker_of(rank)) == rank; }
+  bool has_arrived(const Count& count, uint32_t worker) const;
+  uint32_t distance(uint32_t worker) const;  // from that one to the own one
+  // That worker has said that it and those before it have, so many in all: not as many as to reach the own one.
+  void hear(Count& count, uint32_t worker, uint32_t of) const;
   Count& count_of(uint64_t number);
+  // Nothing more comes from that member, and what others say comes from each of them. False: that was known.
+  bool lose(uint32_t rank);
 
   const Roster roster;
   const uint32_t own;
   std::vector<uint32_t> by_worker;  // members
   std::vector<uint32_t> begins;     // by worker: where its members begin there, and then the end
-  std::set<uint32_t> lost;          // members: nothing more comes from them
+  std::vector<Word> words;          // in the order in which they are said
+  std::set<uint32_t> lost;          // members
   std::map<uint64_t, Count> open;   // by operation
+
+ private:
+  void plan(uint64_t radix);
 };
 
 class Arrivals final : public Room {

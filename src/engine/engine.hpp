@@ -115,6 +115,7 @@ struct Config {
   size_t batched_bytes = 4 << 10;            // longest piece of a block that shares a fabric message with others
   size_t pushed_bytes = wire::kPushedBytes;  // longest block that is sent unasked; 0: none. The same everywhere
   size_t parked_limit = 1 << 16;             // messages that came before the operation or team they are for
+  uint32_t arrivals_radix = 8;               // of the rounds of arrivals; at least 2. The same everywhere
   uint64_t silence_ns = 0;                   // see watch(); 0: for ever
   uint64_t scratch_cache_bytes = 64 << 20;   // memory for partial results that is kept for the next operation
   uint32_t worker = UINT32_MAX;              // the own index among the workers of this service

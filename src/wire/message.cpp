@@ -24,8 +24,9 @@ bool fields(Codec& codec, Of& m) {
     case Kind::fetch:
       return route() && codec(m.tag, m.pull_id, m.bytes, m.codecs, m.part, m.first, m.count);
     case Kind::push:
-    case Kind::arrived:
       return route() && codec(m.tag);
+    case Kind::arrived:
+      return route() && codec(m.tag, m.count);
     case Kind::data:
       return codec(m.pull_id, m.bytes, m.offset);
     case Kind::coded:

@@ -24,8 +24,8 @@
 //                               that `from` has its end of the team
 //   task   what the nodes of a multicast operation tell each other, by a word; `from` tells `to` (engine/multicasts.hpp)
 //   fetch  receiver -> sender   a pull that names chunks of a task's part, not an export; answered as a pull is, under its tag
-//   arrived  member `from` -> member `to`   in operation `number` all steps of `from` are done: tag 1, and of all members
-//                                           of its worker; tag 2, its own (graph::Ends)
+//   arrived  member `from` -> member `to`   in operation `number` all steps are done (graph::Ends): tag 1, of all members of the
+//                                           worker of `from` and of those before it, `count` in all; tag 2, of `from`
 //   ping   worker -> worker     "do you live?", and for how long there was no answer to that; the payload is the sender's fabric
 //                               address. Answered, by a pong with the answerer's, if it is known
 //   pong   worker -> worker     where there was none for a while: for how long the answerer waited for processors since it last
@@ -52,7 +52,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 15;
+inline constexpr uint8_t kVersion = 16;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = base::kBlockLimitBytes;
 inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
@@ -137,7 +137,7 @@ struct Message {
   uint64_t rate = 0;         // task: bytes per second; go: of each sender
   uint32_t first = 0;        // fetch: of the chunks. task, armed: chunks that were lost lately; go: chains;
                              // need, fin: how many of these there were
-  uint32_t count = 0;        // fetch: of the chunks. task, armed: of so many; go: chunks of a pack
+  uint32_t count = 0;        // fetch: of the chunks. task, armed: of so many; go: chunks of a pack. arrived: workers
   uint32_t part = 0;         // fetch
   auto operator<=>(const Message&) const = default;
 };

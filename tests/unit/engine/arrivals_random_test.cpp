@@ -56,6 +56,8 @@ class Crash {
  public:
   explicit Crash(uint64_t seed, Seen& seen) : random_(seed), seen_(seen) {
     nodes_ = 2 + static_cast<uint32_t>(random_() % 3);
+    if (random_() % 4 == 0) nodes_ += static_cast<uint32_t>(random_() % 7);
+    config_.arrivals_radix = 2 + static_cast<uint32_t>(random_() % 3);
     const auto ranks = static_cast<uint32_t>(nodes_ + random_() % (2 * nodes_ + 1));
     config_.chunk_bytes = std::array{64, 300, 1000, 8192}[random_() % 4];
     config_.chunks_in_flight = 1 + static_cast<uint32_t>(random_() % 4);

@@ -2,6 +2,8 @@
 // Operations that end when others have arrived (graph::Ends): who is waited for, and who is not.
 #include "hostile.hpp"
 
+#include <tuple>
+
 namespace offpath::testing {
 namespace {
 
@@ -202,6 +204,83 @@ TEST_P(Arrivals, ALostServiceEndsWhatWaits) {
   post_nothing(3, 1), post_nothing(4, 1);
   settle();
   for (const uint32_t rank : {3U, 4U}) EXPECT_EQ(outcome(rank, 1), OFFPATH_ERR_NOT_STARTED);
+}
+
+// As many nodes as rounds of two to four need, one more, one less, and such as overlap nowhere.
+class ArrivalsInRounds : public ::testing::TestWithParam<std::tuple<uint32_t, uint32_t>> {
+ protected:
+  ArrivalsInRounds() : cluster_(nodes_, nodes_, nodes_, config()) {}
+  static engine::Config config() {
+    engine::Config config;
+    config.arrivals_radix = std::get<1>(GetParam());
+    return config;
+  }
+  void post(uint32_t rank, uint64_t number) {
+    graph::Graph graph;
+    graph.ends = Ends::together;
+    cluster_.engine_of(rank).post(team_[rank], number, std::move(graph), number);
+  }
+  size_t ended(uint64_t number) const {
+    size_t count = 0;
+    for (uint32_t rank = 0; rank < nodes_; ++rank) count += cluster_.outcome(rank, number) == OFFPATH_OK ? 1 : 0;
+    return count;
+  }
+  void look() {
+    cluster_.settle();
+    for (uint32_t rank = 0; rank < nodes_; ++rank) cluster_.engine_of(rank).watch(0);
+    cluster_.settle();
+  }
+
+  const uint32_t nodes_ = std::get<0>(GetParam());
+  Cluster cluster_;
+  std::vector<engine::TeamHandle> team_ = cluster_.make_team(everybody(nodes_), 1);
+};
+INSTANTIATE_TEST_SUITE_P(Nodes, ArrivalsInRounds,
+                         ::testing::Combine(::testing::Values(3U, 4U, 5U, 8U, 9U, 10U, 15U, 16U, 17U),
+                                            ::testing::Values(2U, 3U, 4U)));
+
+TEST_P(ArrivalsInRounds, NobodyEndsBeforeTheLastHasPosted) {
+  for (uint32_t late = 0; late < nodes_; ++late) {
+    for (uint32_t rank = 0; rank < nodes_; ++rank) {
+      if (rank != late) post(rank, late);
+    }
+    cluster_.settle();
+    if (late % 2 == 1) look();  // who is asked answers for itself
+    EXPECT_EQ(ended(late), 0U) << late;
+    post(late, late);
+    cluster_.settle();
+    EXPECT_EQ(ended(late), nodes_) << late;
+  }
+  for (uint32_t rank = 0; rank < nodes_; ++rank) {
+    EXPECT_FALSE(cluster_.engine_of(rank).awaits());
+    EXPECT_EQ(cluster_.engine_of(rank).refused_count(), 0U);
+  }
+}
+
+// It was to tell others of those before it.
+TEST_P(ArrivalsInRounds, AProcessThatIsLostDoesNotHoldUpOthers) {
+  for (uint32_t rank = 0; rank < nodes_; ++rank) post(rank, 0);
+  cluster_.settle();
+  for (uint32_t rank = 2; rank < nodes_; ++rank) post(rank, 1);
+  cluster_.settle();
+  cluster_.kill_client(nodes_ - 1);
+  cluster_.settle();
+  EXPECT_EQ(ended(1), 0U);
+  post(0, 1);
+  post(1, 1);
+  cluster_.settle();
+  for (uint32_t rank = 0; rank + 1 < nodes_; ++rank) EXPECT_TRUE(cluster_.outcome(rank, 1).has_value()) << rank;
+}
+
+// What it should have posted was refused: it goes on with the next one, and tells nobody anything of this one.
+TEST_P(ArrivalsInRounds, WhoLeavesOneOutIsAsked) {
+  for (uint32_t rank = 0; rank + 1 < nodes_; ++rank) post(rank, 0);
+  for (uint32_t rank = 0; rank < nodes_; ++rank) post(rank, 1);
+  cluster_.settle();
+  EXPECT_EQ(ended(1), nodes_);
+  EXPECT_EQ(ended(0), 0U);
+  for (int i = 0; i < 2; ++i) look();
+  EXPECT_EQ(ended(0), nodes_ - 1);
 }
 
 }  // namespace

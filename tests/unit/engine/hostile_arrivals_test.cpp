@@ -19,10 +19,11 @@ class HostileArrivals : public Hostile {
     spec.members = {{true, 0, {}}, {false, 0, raw->address()}, {false, 0, raw->address()}};
     handle = honest->add_team(std::move(spec)).value();
   }
-  void word(uint64_t number, uint32_t from, uint32_t tag, uint32_t to = 0, uint8_t id = 2) {
+  void word(uint64_t number, uint32_t from, uint32_t tag, uint32_t to = 0, uint8_t id = 2, uint32_t count = 1) {
     Message message = about(Kind::arrived, number, from, to);
     message.team.bytes[0] = id;
     message.tag = tag;
+    message.count = count;
     message.bytes = message.pull_id = 0;
     say(message);
     settle();
@@ -56,6 +57,8 @@ TEST_F(HostileArrivals, WordsThatCannotBeChangeNothing) {
   EXPECT_EQ(honest->refused_count() - before, 9U);
   for (const uint32_t to : {1U, 2U, 77U, UINT32_MAX}) word(5, 1, kTogether, to);  // those are not here
   EXPECT_EQ(honest->refused_count() - before, 13U);
+  for (const uint32_t count : {0U, 2U, 3U, UINT32_MAX}) word(5, 1, kTogether, 0, 2, count);  // of nobody, of us, too
+  EXPECT_EQ(honest->refused_count() - before, 17U);
   for (const uint32_t from : {1U, 2U, 99U, UINT32_MAX}) word(5, from, kByPairs);
   word(wire::kNoOperation, 1, kByPairs);
   for (const uint32_t tag : {kTogether, kByPairs})

@@ -86,11 +86,9 @@ TEST(Many, BlocksForAllGrowWithThese) {
   }
 }
 
-// Each tells each other one: docs/design/0048-scale.md says what would be less.
-TEST(Many, ArrivalsGrowWithTheServices) {
+TEST(Many, ArrivalsGrowWithTheLogarithm) {
   const Grown grown = grow(Collective::ibarrier, 0, OFFPATH_ALGORITHM_DEFAULT, graph::Ends::together);
-  EXPECT_LT(exponent(grown.messages), kLinear);
-  EXPECT_LT(exponent(grown.most), kLinear);
+  for (const Points& points : {grown.messages, grown.most, grown.ns}) EXPECT_LT(exponent(points), kLog);
 }
 
 // Of one service: without a team, for a team, and for its first operation, by which all know each other.

@@ -73,30 +73,32 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 0f 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::hello, "4f70 10 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
     {Kind::pull,
-     "4f70 0f 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 10 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000 0001020304050000 64636261"},
-    {Kind::data, "4f70 0f 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::data, "4f70 10 03 5857565554535251 0b0a090807060000 0001020304050000"},
     {Kind::done,
-     "4f70 0f 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff "
+     "4f70 10 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff "
      "7877767574737271"},
-    {Kind::fail, "4f70 0f 05 5857565554535251 f9ffffff"},
-    {Kind::lost, "4f70 0f 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::batch, "4f70 0f 07"},
-    {Kind::request, "4f70 0f 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
-    {Kind::reply, "4f70 0f 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::push, "4f70 0f 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
-    {Kind::ping, "4f70 0f 0b 9897969594939291"},
-    {Kind::pong, "4f70 0f 0c 9897969594939291"},
-    {Kind::coded, "4f70 0f 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
+    {Kind::fail, "4f70 10 05 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 10 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::batch, "4f70 10 07"},
+    {Kind::request, "4f70 10 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::reply, "4f70 10 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::push, "4f70 10 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
+    {Kind::ping, "4f70 10 0b 9897969594939291"},
+    {Kind::pong, "4f70 10 0c 9897969594939291"},
+    {Kind::coded, "4f70 10 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
     {Kind::task,
-     "4f70 0f 0e a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff 64636261 06 "
+     "4f70 10 0e a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff 64636261 06 "
      "a4a3a2a1 b8b7b6b5b4b3b2b1 c8c7c6c5c4c3c2c1 d4d3d2d1 e4e3e2e1"},
     {Kind::fetch,
-     "4f70 0f 0f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 10 0f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000 64636261 f4f3f2f1 d4d3d2d1 e4e3e2e1"},
-    {Kind::arrived, "4f70 0f 10 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
+    {Kind::arrived,
+     "4f70 10 10 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "e4e3e2e1"},
 };
 
 TEST(Message, GoldenBytes) {
@@ -110,7 +112,7 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {37, 69, 28, 53, 16, 41, 4, 37, 41, 41, 12, 12, 38, 78, 73, 41};
+  const size_t lengths[] = {37, 69, 28, 53, 16, 41, 4, 37, 41, 41, 12, 12, 38, 78, 73, 45};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
@@ -137,6 +139,7 @@ Message trimmed(const Message& m) {
   if (chunk || m.kind == Kind::pull) out.offset = m.offset;
   if (m.kind == Kind::pull || fetch || m.kind == Kind::task) out.codecs = m.codecs;
   if (fetch) out.part = m.part, out.first = m.first, out.count = m.count;
+  if (m.kind == Kind::arrived) out.count = m.count;
   if (m.kind == Kind::task) {
     out.tag = m.tag, out.word = m.word, out.chunk_bytes = m.chunk_bytes, out.digest = m.digest, out.rate = m.rate;
     out.first = m.first, out.count = m.count;
