@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 static inline int class_of(int code) {
-  int class = MPI_SUCCESS;
-  MPI_Error_class(code, &class);
-  return class;
+  int found = MPI_SUCCESS;
+  MPI_Error_class(code, &found);
+  return found;
 }
 
 /* Until the next call. */
@@ -17,7 +17,7 @@ static inline const char* class_name(int code) {
 #define NAMED(name) \
   { name, #name }
   static const struct {
-    int class;
+    int value;
     const char* name;
   } kClasses[] = {
       NAMED(MPI_SUCCESS),          NAMED(MPI_ERR_BUFFER),    NAMED(MPI_ERR_COUNT),     NAMED(MPI_ERR_TYPE),
@@ -29,11 +29,11 @@ static inline const char* class_name(int code) {
       NAMED(MPI_ERR_RMA_CONFLICT), NAMED(MPI_ERR_RMA_SYNC),  NAMED(MPI_ERR_RMA_RANGE), NAMED(MPI_ERR_RMA_ATTACH)};
 #undef NAMED
   static char number[24];
-  const int class = class_of(code);
+  const int found = class_of(code);
   for (size_t i = 0; i < sizeof(kClasses) / sizeof(kClasses[0]); ++i)
-    if (kClasses[i].class == class) return kClasses[i].name;
-  snprintf(number, sizeof(number), "class %d", class);
-  return class > MPI_ERR_LASTCODE ? "a class of its own" : number;
+    if (kClasses[i].value == found) return kClasses[i].name;
+  snprintf(number, sizeof(number), "class %d", found);
+  return found > MPI_ERR_LASTCODE ? "a class of its own" : number;
 }
 
 /* "MPI_ERR_OTHER: service lost", with the library's or Offpath's own text, in one line. Until the next call. */
@@ -47,11 +47,11 @@ static inline const char* error_words(int code) {
 }
 
 /* Whether that is what a call returned, of this class; else says what it was. */
-static inline int ends_with(int code, int class) {
+static inline int ends_with(int code, int wanted) {
   int rank;
-  if (class_of(code) == class) return 1;
+  if (class_of(code) == wanted) return 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  fprintf(stderr, "rank %d: %s, not %s\n", rank, error_words(code), class_name(class));
+  fprintf(stderr, "rank %d: %s, not %s\n", rank, error_words(code), class_name(wanted));
   return 0;
 }
 

@@ -54,6 +54,16 @@ def messages_errors(s):
     check(all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
 
 
+def handlers(s):
+    """Error handlers that call MPI, throw, or jump out of the call: called once, and nothing of ours stays held."""
+    settings = {"OMPI_MCA_osc": "sm,pt2pt"}  # at MPI_THREAD_SINGLE, too
+    native = s.native("handlers", ranks=2, **settings)
+    check(native.status == 0 and "WRONG" not in native.out, str(native))
+    other, found = run(s, program="handlers", policy="*:dpu,window:dpu,send:2K-inf:dpu", **settings)
+    same(native, other)
+    check(all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
+
+
 def messages_large(s):
     """Calls of MPI 4, found at run time with any library; MPICH 4.0's own Isendrecv tells no status."""
     other, found = run(s, "all", program="messages_large")
@@ -233,7 +243,7 @@ def messages_fortran(s):
         check("messages: ok" in other.out and all_arrived(found) > 0, f"{layer}: {other} {found}")
 
 
-CASES = [messages, messages_calls, messages_errors, messages_large, messages_left, messages_room, messages_probed,
-         messages_synchronous, messages_queued, messages_overlap, messages_lost, messages_lost_kinds,
+CASES = [messages, messages_calls, messages_errors, handlers, messages_large, messages_left, messages_room,
+         messages_probed, messages_synchronous, messages_queued, messages_overlap, messages_lost, messages_lost_kinds,
          messages_lost_held, messages_lost_threads, messages_lost_apart, messages_held_apart, messages_random,
          messages_random_long, messages_solver, messages_fortran]

@@ -87,10 +87,10 @@ void close_communicators() {
 
 namespace {
 
-// 0: none that are counted.
+// 0: none that are counted. Who made a mistake is told by the library, in the program's own call.
 int size_to_count(MPI_Comm comm) {
   int inter = 0, size = 0;
-  if (native.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return 0;
+  if (comm == MPI_COMM_NULL || native.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return 0;
   return native.Comm_size(comm, &size) == MPI_SUCCESS && size >= 2 ? size : 0;
 }
 

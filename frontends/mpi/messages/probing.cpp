@@ -10,11 +10,14 @@
 namespace offpath::mpi {
 namespace {
 
-// nullptr: the probe is native, as no ticket can come there.
-RouteRef route_to(int from, MPI_Comm comm) {
-  if (!office.may_reach(from)) return nullptr;
+// nullptr: the probe is native, as no ticket can come there. What is wrong is the library's, too: its error handler must
+// not be called under a lock of ours.
+RouteRef route_to(int from, int tag, MPI_Comm comm) {
+  if (!office.may_reach(from) || (tag != MPI_ANY_TAG && !good_tag(tag))) return nullptr;
   try {
-    return office.routes.find_intra(comm);
+    RouteRef route = office.routes.find_intra(comm);
+    const bool comes = route != nullptr && (from == MPI_ANY_SOURCE || route->world_rank(from) >= 0);
+    return comes ? route : nullptr;
   } catch (const std::exception&) {
     return nullptr;
   }
@@ -59,25 +62,25 @@ int until_found(Probe&& probe) {
 namespace handlers {
 
 int Iprobe(int from, int tag, MPI_Comm comm, int* found, MPI_Status* status) {
-  const RouteRef route = route_to(from, comm);
+  const RouteRef route = route_to(from, tag, comm);
   return route == nullptr ? native.Iprobe(from, tag, comm, found, status)
                           : iprobe(from, tag, comm, route, found, status);
 }
 
 int Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
-  const RouteRef route = route_to(from, comm);
+  const RouteRef route = route_to(from, tag, comm);
   if (route == nullptr) return native.Probe(from, tag, comm, status);
   return until_found([&](int* found) { return iprobe(from, tag, comm, route, found, status); });
 }
 
 int Improbe(int from, int tag, MPI_Comm comm, int* found, MPI_Message* message, MPI_Status* status) {
-  const RouteRef route = route_to(from, comm);
+  const RouteRef route = route_to(from, tag, comm);
   return route == nullptr ? native.Improbe(from, tag, comm, found, message, status)
                           : improbe(from, tag, comm, route, found, message, status);
 }
 
 int Mprobe(int from, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
-  const RouteRef route = route_to(from, comm);
+  const RouteRef route = route_to(from, tag, comm);
   if (route == nullptr) return native.Mprobe(from, tag, comm, message, status);
   return until_found([&](int* found) { return improbe(from, tag, comm, route, found, message, status); });
 }

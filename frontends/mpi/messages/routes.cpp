@@ -11,6 +11,16 @@
 
 namespace offpath::mpi {
 
+bool good_tag(int tag) {
+  static const int highest = [] {
+    int* value = nullptr;
+    int found = 0;
+    native.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found);
+    return found != 0 ? *value : 32767;
+  }();
+  return tag >= 0 && tag <= highest;
+}
+
 int Route::raise(int code) const {
   const MPI_Comm now = comm.load(std::memory_order_acquire);
   return raise_error(now == MPI_COMM_NULL ? MPI_COMM_WORLD : now, code);

@@ -29,6 +29,9 @@ struct Route {
 };
 using RouteRef = std::shared_ptr<Route>;
 
+// Of a message: the library takes it.
+bool good_tag(int tag);
+
 class Routes {
  public:
   // MPI error code. Inside.

@@ -26,16 +26,6 @@ struct Outgoing {
   MPI_Comm comm;
 };
 
-bool good_tag(int tag) {
-  static const int highest = [] {
-    int* value = nullptr;
-    int found = 0;
-    native.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found);
-    return found != 0 ? *value : 32767;
-  }();
-  return tag >= 0 && tag <= highest;
-}
-
 // Messages that are short, or wrong in a way that the library will report, leave here at little cost.
 bool may_offload(const Outgoing& message) {
   if (!office.on() || message.count <= 0 || Inside::here()) return false;
@@ -128,7 +118,7 @@ int send(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MP
     if (ticket == nullptr) return (native.*plain)(buffer, count, type, to, tag, comm, request);
     const int code = ticket->post(to, tag, comm);
     return code == MPI_SUCCESS ? offloader.submit(std::move(ticket), request) : code;
-  } catch (const std::exception&) {
+  } catch (const std::bad_alloc&) {  // the program's error handler may throw others
     return raise_error(comm, MPI_ERR_NO_MEM);
   }
 }

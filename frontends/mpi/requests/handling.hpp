@@ -7,7 +7,7 @@
 #include "mpi/native/handlers.hpp"
 #include "mpi/native/standing.hpp"
 
-#include <exception>
+#include <new>
 
 namespace offpath::mpi {
 
@@ -18,13 +18,13 @@ inline void move_ours() {
   if (offloader.needs_attention()) offloader.progress();
 }
 
-// Handlers throw nothing. Apart from what follows, which needs no room on the stack.
+// Handlers throw nothing; error handlers of the program may. Apart from what follows, which needs no room on the stack.
 template <auto ours, typename... Arguments>
 [[gnu::noinline]] int complete_ours(Arguments... arguments) {
   try {
     move_freed();
     return ours(arguments...);
-  } catch (const std::exception&) {
+  } catch (const std::bad_alloc&) {
     return MPI_ERR_NO_MEM;
   }
 }

@@ -228,13 +228,14 @@ namespace handlers {
 int Barrier(MPI_Comm comm) {
   if (windows.count() == 0 || Inside::here()) return native.Barrier(comm);
   const base::ErrnoGuard errno_guard;
-  const Meeting inside;
   try {
+    const Meeting inside;
     const std::vector<std::shared_ptr<OffloadedWindow>> meeting = windows.meeting_on(comm);
-    return meeting.empty() ? native.Barrier(comm) : agree(comm, meeting);
+    if (!meeting.empty()) return agree(comm, meeting);
   } catch (const std::exception&) {
     return MPI_ERR_NO_MEM;
   }
+  return native.Barrier(comm);
 }
 
 int Win_fence(int assertion, MPI_Win win) { return dispatch<&Native::Win_fence>(win, fence, assertion); }
