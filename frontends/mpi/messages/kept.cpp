@@ -97,7 +97,7 @@ int KeptMessages::probe(int from, int tag, const RouteRef& route, MPI_Comm comm,
     show(kept->status, status);
     return MPI_SUCCESS;
   }
-  MPI_Status seen;
+  MPI_Status seen{};  // MPICH leaves a part of it as it was
   const int code = native.Iprobe(from, tag, comm, found, &seen);
   if (code != MPI_SUCCESS || *found == 0) return code;
   if (length_of_ticket(seen) == 0) {

@@ -181,6 +181,26 @@ static void send_three(MPI_Request* sends, int round) {
 }
 static const int kLengths[] = {0, EACH, 1024, 2 * EACH};
 
+/* So that what the next call does not set is not zero. */
+static __attribute__((noinline)) void soil_stack(void) {
+  volatile char bytes[8192];
+  for (size_t i = 0; i < sizeof(bytes); ++i) bytes[i] = -1;
+}
+
+static int probed_short(int round) {
+  MPI_Request request;
+  MPI_Status status;
+  int flag;
+  MPI_Isend(&round, 1, MPI_INT, right_of, 1, comm, &request);
+  memset(&status, 0, sizeof(status));
+  soil_stack();
+  MPI_Probe(left_of, 1, comm, &status);
+  MPI_Test_cancelled(&status, &flag);
+  MPI_Recv(in, 1, MPI_INT, left_of, 1, comm, MPI_STATUS_IGNORE);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  return !flag && says(&status, left_of, 1, (int)sizeof(int));
+}
+
 static int probes(int round) {
   MPI_Request sends[3], receive;
   MPI_Status status;
@@ -518,6 +538,7 @@ int main(int argc, char** argv) {
   section("freed", freed);
   section("persistent", persistent);
   section("both ways", both_ways);
+  section("probed, short", probed_short);
   section("probes", probes);
   section("matched probes", matched_probes);
   section("probed otherwise", probed_otherwise);
