@@ -55,7 +55,10 @@ void Endpoint::dial(Attempt& attempt) {
   attempt.ticks = 1;
   // What has cut it off may take a while. Where each of its places says that nobody listens it has ended.
   const bool was_there = attempt.link.peer.life > 0 && attempt.refusals < places.size();
-  if ((attempt.may_help || was_there) && ++attempt.rounds < kRounds) return;
+  if ((attempt.may_help || was_there) && ++attempt.rounds < kRounds) {
+    if (was_there && attempt.rounds == 1) dial_anew(attempt);  // it may have cut off the first attempt, too
+    return;
+  }
   doom(attempt.link.peer, attempt.may_help ? "it ends connections before both sides are proven (another job's key?)"
                                            : "it cannot be reached");
 }
@@ -133,10 +136,12 @@ void Endpoint::judge(Attempt& attempt) {
 void Endpoint::tick(Attempt& attempt) {
   if (--attempt.ticks > 0) return;
   const bool anew = attempt.stage == Attempt::Stage::resting || attempt.stage == Attempt::Stage::waiting;
-  if (anew) {
-    attempt.next_place = attempt.refusals = 0;
-    attempt.may_help = false;  // who had no room may be gone by now
-  }
+  anew ? dial_anew(attempt) : dial(attempt);
+}
+
+void Endpoint::dial_anew(Attempt& attempt) {
+  attempt.next_place = attempt.refusals = 0;
+  attempt.may_help = false;  // who had no room may be gone by now
   dial(attempt);
 }
 

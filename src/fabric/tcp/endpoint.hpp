@@ -129,6 +129,7 @@ class Endpoint final : public Fabric {
   // attempts.cpp
   void open_link(Link& link);
   void dial(Attempt& attempt);
+  void dial_anew(Attempt& attempt);
   void on_attempt_events(Attempt& attempt, uint32_t events);
   void go_on(Attempt& attempt);
   void judge(Attempt& attempt);

@@ -97,6 +97,27 @@ TEST_F(TcpBroken, AtAnyMomentBothAgreeInTheEnd) {
   }
 }
 
+// What breaks connections breaks the first attempt, too. No tick passes in this test.
+TEST(TcpBrokenTwice, TheSecondAttemptWaitsForNothing) {
+  Options patient = quick();
+  patient.tick_ms = 3'600'000;
+  Side a(patient), b(patient);
+  Proxy at_b(b->address(), {});
+  const auto step = [&] { a->progress(), b->progress(), at_b.step(); };
+  const Peer to_b = a->connect(at_b.address()).value();
+  a->send(to_b, Data{1}, {}, 0);
+  ASSERT_TRUE(run_until([&] { return b.hears->messages.size() == 1; }, step));
+  at_b.break_all();
+  const size_t said = at_b.passed(false);
+  ASSERT_TRUE(run_until([&] { return at_b.passed(false) > said; }, step));  // a has begun to greet
+  at_b.break_all();
+  const Peer again = a->connect(at_b.address()).value();
+  ASSERT_NE(again, to_b);
+  a->send(again, Data{2}, {}, 0);
+  EXPECT_TRUE(run_until([&] { return b.hears->messages.size() == 2; }, step));
+  EXPECT_EQ(a.hears->lost, std::vector<Peer>{to_b});
+}
+
 // Nobody listens there any more. No tick passes in this test.
 TEST(TcpEnded, WhoHasDiedIsNotTriedForLong) {
   Options patient = quick();
