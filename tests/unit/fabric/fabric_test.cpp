@@ -2,6 +2,8 @@
 // What every fabric must do, run over each of them.
 #include "each_fabric.hpp"
 
+#include "../../breaking.hpp"
+
 #include <poll.h>
 
 #include <algorithm>
@@ -201,6 +203,29 @@ TEST_P(FabricTest, DeathOfThePeerIsReportedOnceAndSendsFail) {
   EXPECT_EQ(connect(*a, address), again.value());
   for (int i = 0; i < 2000; ++i) a->progress();
   EXPECT_EQ(at_a->lost, lost);
+}
+
+// Both live: over sockets they reach each other again as others; UCX stays without the peer, and says so.
+TEST_P(FabricTest, OfABrokenConnectionBothHearAndNothingHangs) {
+  const std::string name = GetParam();
+  if (name == "loopback" || name == "rdma") GTEST_SKIP() << "without TCP connections";
+  const Peer to_b = connect(*a, *b), to_a = connect(*b, *a);
+  a->send(to_b, Data{1}, {}, 0), b->send(to_a, Data{1}, {}, 0);
+  ASSERT_TRUE(until([&] { return at_a->messages.size() == 1 && at_b->messages.size() == 1; }));
+  ASSERT_GT(break_connections(getpid()), 0);
+  const Data payload = pattern(3000, 9);
+  a->send(to_b, Data{2}, payload, 1);
+  ASSERT_TRUE(until([&] { return !at_a->lost.empty() && !at_b->lost.empty() && at_a->sent.contains(1); }));
+  EXPECT_EQ(at_a->lost, std::vector<Peer>{to_b});
+  EXPECT_EQ(at_b->lost, std::vector<Peer>{to_a});
+  EXPECT_FALSE(at_a->sent[1]);
+  const Peer again = connect(*a, *b);
+  a->send(again, Data{3}, payload, 2);
+  ASSERT_TRUE(until([&] { return at_a->sent.contains(2); }));
+  const bool heals = name.starts_with("tcp");
+  EXPECT_EQ(again != to_b, heals);
+  EXPECT_EQ(at_a->sent[2], heals);
+  EXPECT_EQ(until([&] { return !heals || at_b->messages.contains({3}); }) && at_b->messages.contains({3}), heals);
 }
 
 TEST_P(FabricTest, WhoIsGivenUpIsLost) {
