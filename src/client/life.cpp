@@ -45,6 +45,19 @@ void offpath_session::listen_for_life() {
   listening_.clear(std::memory_order_release);
 }
 
+uint32_t offpath_session::ask() {
+  while (listening_.test_and_set(std::memory_order_acquire)) sched_yield();
+  const uint32_t question = ++asked_;
+  header().asked.store(question, std::memory_order_seq_cst);
+  listening_.clear(std::memory_order_release);
+  wake_worker();
+  return question;
+}
+
+bool offpath_session::has_answered(uint32_t question) const {
+  return static_cast<int32_t>(header().answered.load(std::memory_order_acquire) - question) >= 0;
+}
+
 // Whoever looks has listening_, or is the last one here.
 offpath::base::Silence::Verdict offpath_session::judge(offpath::base::Silence& silence, uint64_t now_ns,
                                                        bool answered) {

@@ -16,6 +16,10 @@ bool leaves(const offpath_session_t* session);
 // else: there is none, as services are lost too often here, or none can be started. Never waits, but for a lock; any thread.
 offpath_status_t next_session(offpath_session_t* session, offpath_session_t** next);
 
+// A question to its service, and whether it has answered that one: then it has lived since. Any thread.
+uint32_t ask(offpath_session_t* session);
+bool has_answered(const offpath_session_t* session, uint32_t question);
+
 // So often as it stays, the session does not leave its service. Who wants to make something there later says so before another
 // session has been asked for, or sees afterwards that this one lives. nullptr: nothing happens. Any thread.
 void stay(offpath_session_t* session);

@@ -167,6 +167,9 @@ struct offpath_session {
   // Looks at the socket, and from time to time whether the service gives a sign of life; one that does not is ended,
   // and lost when it has let go of the socket: until then it may still write. Never blocks. Any thread.
   bool check_alive();
+  // client::ask(), client::has_answered().
+  uint32_t ask();
+  bool has_answered(uint32_t question) const;
 
   // Once it is known which thread serves this process.
   void watch_for_starvation() { starvation_ = offpath::base::Starvation(service.process, service.thread); }

@@ -105,6 +105,10 @@ offpath_status_t next_session(offpath_session_t* session, offpath_session_t** ne
   return session->has_successor() ? session->successor->look(next) : OFFPATH_ERR_NO_SERVICE;
 }
 
+uint32_t ask(offpath_session_t* session) { return session->ask(); }
+
+bool has_answered(const offpath_session_t* session, uint32_t question) { return session->has_answered(question); }
+
 void stay(offpath_session_t* session) {
   if (session == nullptr || !session->mine()) return;
   std::lock_guard lock(session->mutex);

@@ -56,9 +56,10 @@ struct TeamSpec {
 
 // How a member was lost. 0 is none.
 enum class Loss : uint8_t {
-  service = 1,  // its service, or the way there
-  silence = 2,  // its service, or the way there: no sign of life while something was awaited from it
-  process = 3   // itself
+  service = 1,    // its service, or the way there
+  silence = 2,    // its service, or the way there: no sign of life while something was awaited from it
+  process = 3,    // itself
+  connection = 4  // told after `service`: that one lives, and is reached again
 };
 
 // What the owner of the clients learns. `team` and `operation` are the contexts it gave. Of requests it learns the end,

@@ -22,7 +22,25 @@ void Peers::lose_peer(fabric::Peer peer) {
     tell_loss(*team, rank, Loss::service);
   }
   for (const auto& [team, rank] : lost) lose_member(*team, rank, Loss::service);
+  if (const auto sought = sought_.extract(peer); !sought.empty()) seek(sought.mapped());
   s_.settle();
+}
+
+// Its answer, or its own question, comes by a connection that both sides have made since, so both know of the loss.
+void Peers::seek(const std::vector<uint8_t>& address) {
+  const auto again = s_.fabric.connect(address);
+  if (!again.ok() || s_.sender.is_lost(again.value())) return;
+  if (sought_.try_emplace(again.value(), address).second) say_address(again.value(), Kind::ping, 0);
+}
+
+void Peers::note_found(const std::vector<uint8_t>& address) {
+  for (const auto& [key, team] : s_.teams) {
+    for (uint32_t rank = 0; team->broken && rank < team->lost.size(); ++rank) {
+      const bool was_lost = team->lost[rank] == static_cast<uint8_t>(Loss::service);
+      if (!was_lost || team->spec.members[rank].address != address) continue;
+      s_.observer.on_member_lost(team->spec.client, team->spec.context, rank, Loss::connection);
+    }
+  }
 }
 
 // What the others are told of a member, as a status, and what that says.
@@ -55,6 +73,7 @@ bool Peers::progress() {
 
 void Peers::lose_member(Team& team, uint32_t rank, Loss how) {
   const bool process = how == Loss::process;
+  const bool is_new = team.lost[rank] == 0;
   tell_loss(team, rank, how);
   team.lost[rank] = static_cast<uint8_t>(how);
   team.broken = true;
@@ -66,6 +85,7 @@ void Peers::lose_member(Team& team, uint32_t rank, Loss how) {
     if (hopeless || needed_members(*operation)[rank] != 0) fail_for_loss(*operation, rank);
   }
   for (Room* room : s_.rooms) room->on_lost(team, rank);
+  if (is_new && how == Loss::service && !team.spec.members[rank].local) seek(team.spec.members[rank].address);
 }
 
 std::vector<uint8_t> Peers::needed_members(const Operation& operation) const {

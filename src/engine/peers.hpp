@@ -61,6 +61,9 @@ class Peers final : public Room {
   void handle_lost(const wire::Message& message);
   void tell_loss(const Team& team, uint32_t rank, Loss how);
   void lose_member(Team& team, uint32_t rank, Loss how);
+  // Asks a service that was lost whether it lives, where the fabric reaches it again.
+  void seek(const std::vector<uint8_t>& address);
+  void note_found(const std::vector<uint8_t>& address);
 
   State& s_;
   std::map<TeamKey, std::vector<EarlyMessage>> early_;
@@ -71,6 +74,7 @@ class Peers final : public Room {
   size_t departed_weight_ = 0;
   std::unordered_set<fabric::Peer> given_up_;                            // for their silence
   std::vector<uint8_t> own_address_;                                     // on the fabric
+  std::map<fabric::Peer, std::vector<uint8_t>> sought_;                  // lost before: their addresses
   std::map<fabric::Peer, Watched> watched_;                              // something is awaited from them
   std::map<fabric::Peer, base::OwnWaits> own_waits_;                     // as they were told of them
   std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> unreachable_;  // found while sending, told from progress()

@@ -89,6 +89,7 @@ void Peers::say_address(fabric::Peer peer, Kind kind, uint64_t waited_ns) {
 void Peers::handle_sign_of_life(const Message& message, fabric::Bytes address) {
   const auto peer = s_.fabric.find(address);
   if (!peer || s_.sender.is_lost(*peer)) return;
+  if (const auto sought = sought_.extract(*peer); !sought.empty()) note_found(sought.mapped());
   if (message.kind == Kind::ping) {
     const auto own = [&] {
       return own_waits_.try_emplace(*peer, s_.config.own_waits_ns).first->second.since_told_ns();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A service that lives but does nothing: stopped, as one that loops or hangs would be. With a short limit it may be
-// ended before it is stopped where the machine is busy; what follows is the same.
+// ended before it is stopped where the machine is busy; what follows is the same. And services that live, but have lost each other.
 #include "job.hpp"
+
+#include "../breaking.hpp"
 
 #include <cstring>
 
@@ -85,6 +87,34 @@ TEST(SilentService, OfAnotherNodeIsLost) {
     p.barrier();
     if (p.rank == 1 && service > 0) kill(service, SIGKILL);
     offpath_session_detach(session);
+  });
+}
+
+TEST(BrokenConnection, IsSaidToBeThatAndTheNextTeamIsWhole) {
+  Job(2, 2).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
+    uint8_t send[16] = {}, recv[16];
+    const auto exchange = [&](offpath_team_t* on) {
+      offpath_op_t* op = nullptr;
+      REQUIRE_STATUS(offpath_alltoall(on, send, recv, 8, &op), OFFPATH_OK);
+      REQUIRE_STATUS(finish(op), OFFPATH_OK);
+    };
+    exchange(team);
+    p.barrier();
+    if (p.rank == 0) REQUIRE(break_connections(service_of(session)) > 0);
+    uint8_t lost[2] = {};
+    REQUIRE(eventually([&] {
+      offpath_team_lost(team, lost);
+      return lost[1 - p.rank] == OFFPATH_LOSS_CONNECTION;
+    }));
+    REQUIRE(lost[p.rank] == 0 && offpath_team_broken(team) == 1 && offpath_session_alive(session) == 1);
+    p.barrier();
+    const offpath_team_params_t params = p.team_params(2);
+    offpath_team_t* next = nullptr;
+    REQUIRE_STATUS(offpath_team_create(session, &params, &next, nullptr), OFFPATH_OK);
+    exchange(next);
+    REQUIRE(offpath_team_broken(next) == 0);
+    p.barrier();
+    offpath_team_destroy(next);
   });
 }
 

@@ -6,14 +6,16 @@
 namespace offpath::mpi {
 namespace {
 
-// A process that is killed closes its sockets one by one, and may have to wait for a core meanwhile.
+// A lost service is reached again, or its ranks have another one, in less.
 constexpr std::chrono::milliseconds kMoment{200};
 
 }  // namespace
 
-bool Comeback::may_stay() {
-  if (!since_) since_ = Clock::now();
-  return has_another_ || Clock::now() - *since_ > kMoment;
+bool Comeback::may_stay(offpath_session_t* session, const std::vector<uint8_t>& losses) {
+  if (!asked_) asked_ = Asked{client::ask(session), Clock::now()};
+  if (!client::has_answered(session, asked_->question)) return false;
+  const bool waits = std::find(losses.begin(), losses.end(), OFFPATH_LOSS_SERVICE) != losses.end();
+  return !waits || has_another_ || Clock::now() - asked_->since > kMoment;
 }
 
 void Comeback::note(const Where& where, int source) {

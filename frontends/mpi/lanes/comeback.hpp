@@ -4,7 +4,8 @@
 //
 // After a loss it may say that it has no service any more. Then the lane is native for good. Where no rank has another service than
 // before, services have only lost each other: a connection has broken, which they make again. A service that dies is missed by the
-// others a moment before its own ranks see it, so who keeps its service does not say so at once.
+// others a moment before its own ranks see it, so who keeps its service asks it first. And whoever's service has lost another one says
+// so once that is reached again: then that one knows of the loss, too, and the next team speaks by the new connection.
 //
 // Of a service that leaves all goes on until the word is said; then a rank holds back what it has not been asked for yet.
 //
@@ -52,8 +53,8 @@ class Comeback {
 
   // Receives what has arrived. May throw bad_alloc.
   void listen();
-  // Whether this rank, whose service lives, may say so. From its first call on it takes a moment, unless another rank has gone on.
-  bool may_stay();
+  // Whether this rank may say that it stays at this session. `losses`: what that has lost, by member, as offpath_loss_t.
+  bool may_stay(offpath_session_t* session, const std::vector<uint8_t>& losses);
   // This rank's session from now on, and the one before; nullptr: there is none. `next`: the operation. Once. May throw bad_alloc.
   void say(offpath_session_t* session, const offpath_session_t* before, uint64_t next);
 
@@ -89,7 +90,11 @@ class Comeback {
   Where own_;
   client::Stay stay_;
   std::vector<attach::Address> addresses_;
-  std::optional<Clock::time_point> since_;  // it could have been said
+  struct Asked {
+    uint32_t question;
+    Clock::time_point since;
+  };
+  std::optional<Asked> asked_;
 };
 
 }  // namespace offpath::mpi

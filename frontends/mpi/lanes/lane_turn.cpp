@@ -42,8 +42,8 @@ void Lane::say_where() {
   offpath_session_t* now = status == OFFPATH_OK ? job.session() : nullptr;
   const bool stays = now == service_->session();
   if (has_lost) {
+    if (stays && !comeback.may_stay(now, service_->losses())) return;
     const bool parts = stays && turn_->cut.heard().own_lost == 0;
-    if (parts && !comeback.may_stay()) return;
     // One that was silent may be so again, which takes long.
     const bool was_silent = turn_->cut.heard().parting.silence_ms != 0;
     if (parts && (was_silent || breaks_.add(Cut::Clock::now()))) now = nullptr;

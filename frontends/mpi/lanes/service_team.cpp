@@ -73,7 +73,7 @@ std::vector<uint8_t> ServiceTeam::losses() const {
 
 attach::Parting ServiceTeam::parting() const {
   const std::vector<uint8_t> lost = losses();
-  for (const uint8_t how : {OFFPATH_LOSS_SILENCE, OFFPATH_LOSS_SERVICE}) {
+  for (const uint8_t how : {OFFPATH_LOSS_SILENCE, OFFPATH_LOSS_SERVICE, OFFPATH_LOSS_CONNECTION}) {
     const auto member = std::find(lost.begin(), lost.end(), how);
     if (member == lost.end()) continue;
     const int there = members_[static_cast<size_t>(member - lost.begin())];

@@ -62,10 +62,10 @@ class ServiceTeam {
   bool lost_process() const { return !lost_processes().empty(); }
   // By member.
   std::vector<int> lost_processes() const;
-
- private:
   // How each member is known to be lost, as an offpath_loss_t.
   std::vector<uint8_t> losses() const;
+
+ private:
   offpath_team_t* get() const { return lane_.load(std::memory_order_acquire); }
 
   inline static std::atomic<size_t> count_{0};

@@ -20,7 +20,7 @@ void Office::come_back() {
     const offpath_status_t status = job.go_on();
     if (status == OFFPATH_IN_PROGRESS) return;
     offpath_session_t* now = status == OFFPATH_OK && !cannot_open_ ? job.session() : nullptr;
-    if (now == session_ && (!is_asked || !comeback.may_stay())) return;
+    if (now == session_ && (!is_asked || !comeback.may_stay(now, losses()))) return;
     if (now == session_ && broken()) {
       const std::vector<uint8_t> how = losses();
       const bool was_silent = std::find(how.begin(), how.end(), OFFPATH_LOSS_SILENCE) != how.end();

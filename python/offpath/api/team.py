@@ -87,7 +87,7 @@ class Team(Posting):
             return bool(quick().offpath_team_broken(self._handle))
 
     def lost(self) -> dict[int, str]:
-        """Members that are known to be lost, and how: service, silence or process."""
+        """Members that are known to be lost, and how: service, silence, process or connection."""
         marks = (ctypes.c_uint8 * self.size)()
         with self._used():
             quick().offpath_team_lost(self._handle, marks)

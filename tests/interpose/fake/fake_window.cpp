@@ -315,6 +315,8 @@ offpath_status_t give_up(offpath_window_t*, offpath_op_t**) { return OFFPATH_ERR
 uint64_t sequence_of(const offpath_op_t*) { return 0; }
 std::span<uint8_t> journal_of(const offpath_window_t*) { return {}; }
 bool leaves(const offpath_session_t*) { return false; }
+uint32_t ask(offpath_session_t*) { return 0; }
+bool has_answered(const offpath_session_t*, uint32_t) { return true; }
 void stay(offpath_session_t*) {}
 void need_not_stay(offpath_session_t*) {}
 offpath_status_t next_session(offpath_session_t*, offpath_session_t**) { return OFFPATH_ERR_NO_SERVICE; }

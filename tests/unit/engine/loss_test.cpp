@@ -123,7 +123,35 @@ TEST_F(Loss, OfAConnectionIsHeardOfByWhoSpeaksFirstAfterIt) {
     ASSERT_TRUE(cluster.outcome(rank, 0).has_value()) << "rank " << rank;
     EXPECT_NE(cluster.outcome(rank, 0), OFFPATH_OK);
   }
-  EXPECT_EQ(cluster.how_lost(0, 1001, 1), engine::Loss::service);
+  EXPECT_EQ(cluster.how_lost(0, 1001, 1), engine::Loss::connection);
+}
+
+TEST_F(Loss, OfAConnectionIsToldApartFromADeadServiceOnceBothKnowOfIt) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Cluster c(3, 3, seed, Cluster::small_chunks());
+    const auto t = c.make_team(everybody(3), 1);
+    std::vector<std::vector<uint8_t>> from(3, std::vector<uint8_t>(3 * 150)), to(from);
+    for (uint64_t sequence = 0; sequence < 2; ++sequence) {
+      for (uint32_t rank = 0; rank < 3; ++rank) {
+        const auto graph = alltoall_graph(rank, 3, address_of(from[rank].data()), address_of(to[rank].data()), 150);
+        c.engine_of(rank).post(t[rank], sequence, graph, sequence);
+      }
+      if (sequence == 0) c.settle();
+    }
+    if (!c.disconnect(0, 1)) GTEST_SKIP() << "connections of this network last";
+    const auto was_found = [&](uint32_t rank) { return c.how_lost(rank, 1001, 1 - rank) == engine::Loss::connection; };
+    for (uint64_t steps = 0; steps < 3000 && !(was_found(0) && was_found(1)); ++steps) {
+      c.step();
+      for (const uint32_t rank : {0U, 1U}) {
+        if (was_found(rank)) ASSERT_TRUE(c.lost_members(1 - rank).contains({1001, rank})) << "rank " << rank;
+      }
+    }
+    EXPECT_TRUE(was_found(0) && was_found(1));
+    c.cut_node(2);
+    c.settle();
+    for (const uint32_t rank : {0U, 1U}) EXPECT_EQ(c.how_lost(rank, 1001, 2), engine::Loss::service) << "rank " << rank;
+  }
 }
 
 TEST_F(Loss, OfConnectionsAtAnyMomentHangsNobodyAndTheNextTeamIsWhole) {
