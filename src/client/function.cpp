@@ -50,6 +50,7 @@ Status register_again(offpath_session& session, const tasks::Function& said, off
   std::unique_lock lock(session.mutex);
   offpath_session* const next = session.tasks_go_on() ? session.successor->await(lock) : nullptr;
   if (next == nullptr) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
+  const offpath::client::Stay there(next);
   lock.unlock();
   const offpath_function_params_t params = owned->params();
   offpath_function_t* theirs = nullptr;
@@ -62,6 +63,7 @@ Status register_again(offpath_session& session, const tasks::Function& said, off
   *out = owned.get();
   session.successor->add_function(owned.get(), theirs);
   session.functions.push_back(std::move(owned));
+  session.successor->know_functions(lock);
   return {};
 }
 

@@ -4,8 +4,8 @@
 #include "base/clock.hpp"
 #include "base/quiet_thread.hpp"
 #include "base/result.hpp"
+#include "client/next_session.hpp"
 #include "client/session.hpp"
-#include "tasks/record.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -58,7 +58,8 @@ Successor::~Successor() {
     ends.swap(thread_);
   }
   if (ends.joinable()) ends.join();
-  offpath_session_detach(next_);
+  for (offpath_session_t* session : past_) offpath_session_detach(session);
+  if (owns_next_) offpath_session_detach(next_);
 }
 
 void Successor::join() {
@@ -134,7 +135,10 @@ void Successor::run() {
     if (!lost_.lost) leave_old(lock);
     if (lost_.lost && !std::exchange(handed_on, true)) lost_.hand_on();
     if (lost_.lost && may_leave_ && !has_shrunk_ && lost_.is_empty()) shrink(lock);
-    ready_ = true;  // only now, so that those that are handed on are submitted in their order
+    move_on();
+    end_past(lock);
+    know_functions(lock);  // else tasks that need them end so
+    ready_ = true;         // only now, so that those that are handed on are submitted in their order
     submit_all();
     changed_.notify_all();
     const uint32_t seen = offpath_session_events(next_);
@@ -150,13 +154,13 @@ void Successor::run() {
 void Successor::sleep(std::unique_lock<std::mutex>& lock, uint32_t seen) {
   if (stopping_) return;
   if (under_way_.empty()) {
-    const bool soon = may_leave_ && looks_ < kLooks;
+    const bool soon = (may_leave_ || !past_.empty() || next_->leaves()) && looks_ < kLooks;
     if (soon) ++looks_;
     const bool waits = lost_.lost && (has_shrunk_ || !may_leave_);
     waits ? changed_.wait(lock) : static_cast<void>(changed_.wait_for(lock, soon ? kLook : kSeldom));
     return;
   }
-  const bool looks_back = !lost_.lost || !waiting_.empty();
+  const bool looks_back = !lost_.lost || !waiting_.empty() || !past_.empty();
   lock.unlock();
   offpath_status_t slept = OFFPATH_IN_PROGRESS;
   const uint64_t nap_ns = looks_back ? std::chrono::nanoseconds(kUntilItHasOne).count() : kNapNs;
@@ -175,6 +179,40 @@ void Successor::leave_old(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   lost_.leave();
   lock.lock();
+}
+
+// Whoever has asked for the next session uses it himself.
+void Successor::move_on() {
+  offpath_session_t* newer = nullptr;
+  const bool follows =
+      !may_leave_ && (!next_->check_alive() || next_->leaves()) && next_session(next_, &newer) == OFFPATH_OK;
+  if (!follows) return;
+  past_.push_back(next_);
+  std::scoped_lock both(next_->mutex, newer->mutex);
+  Successor& theirs = *next_->successor;
+  theirs.owns_next_ = false;
+  newer->made_by = this;
+  for (const auto& [ours, there] : std::exchange(functions_, {})) {
+    const auto known = theirs.functions_.find(there);
+    if (known != theirs.functions_.end()) functions_[ours] = known->second;
+  }
+  next_ = newer;
+  looks_ = 0;
+}
+
+void Successor::end_past(std::unique_lock<std::mutex>& lock) {
+  const auto is_used = [this](offpath_session_t& past) {
+    std::lock_guard theirs(past.mutex);
+    const auto is_there = [&](const offpath_op* op) { return op->again != nullptr && op->again->session == &past; };
+    return past.stays != 0 || std::any_of(under_way_.begin(), under_way_.end(), is_there);
+  };
+  while (!stopping_ && !past_.empty() && !is_used(*past_.front())) {
+    offpath_session_t* const past = past_.front();
+    past_.pop_front();
+    lock.unlock();
+    offpath_session_detach(past);
+    lock.lock();
+  }
 }
 
 // Jobs may be restarted often.
@@ -210,78 +248,6 @@ bool Successor::attach(std::unique_lock<std::mutex>& lock) {
   next->made_by = this;
   next->timing.store(lost_.timing);
   return know_functions(lock);
-}
-
-// Functions are what they were: all of them are known there before a task is.
-bool Successor::know_functions(std::unique_lock<std::mutex>& lock) {
-  if (next_ == nullptr) return true;
-  const auto is_new = [this](const auto& function) { return !functions_.contains(function.get()); };
-  while (!stopping_) {
-    const auto found = std::find_if(lost_.functions.begin(), lost_.functions.end(), is_new);
-    if (found == lost_.functions.end()) return true;
-    const offpath_function* const ours = found->get();
-    const offpath_function_params_t params = ours->params();
-    lock.unlock();
-    offpath_function_t* theirs = nullptr;
-    const offpath_status_t status = offpath_function_register(next_, &params, &theirs, nullptr);
-    lock.lock();
-    if (status != OFFPATH_OK) return false;
-    functions_[ours] = theirs;
-  }
-  return false;
-}
-
-// In the order in which they were submitted: whatever comes after another one finds it there, or waits for it to end where it is.
-void Successor::submit_all() {
-  std::vector<offpath_op*> ops = std::exchange(waiting_, {});
-  std::sort(ops.begin(), ops.end(), [](const auto* one, const auto* other) { return one->sequence < other->sequence; });
-  for (offpath_op* op : ops) {
-    const offpath_status_t status = submit(*op);
-    if (status == OFFPATH_IN_PROGRESS) {
-      waiting_.push_back(op);
-    } else if (status != OFFPATH_OK) {
-      lost_.finish(*op, status);
-    }
-  }
-}
-
-offpath_status_t Successor::submit(offpath_op& op) {
-  const auto task = tasks::decode_task(op.record);
-  if (!task.ok()) return OFFPATH_ERR_SERVICE_LOST;
-  const auto is = [&](const auto& entry) { return entry.first->number == task->function; };
-  const auto function = std::find_if(functions_.begin(), functions_.end(), is);
-  if (function == functions_.end()) return OFFPATH_ERR_SERVICE_LOST;
-  std::vector<offpath_op*> after;
-  for (offpath_op* before : op.after) lost_.settle(*before);  // first, as one may be named twice, and ends meanwhile
-  for (const offpath_op* before : op.after) {
-    const auto status = static_cast<offpath_status_t>(before->status.load(std::memory_order_acquire));
-    if (status == OFFPATH_OK) continue;
-    if (status != OFFPATH_IN_PROGRESS) return OFFPATH_ERR_DEPENDENCE;
-    if (before->again == nullptr) return OFFPATH_IN_PROGRESS;
-    after.push_back(before->again.get());
-  }
-  std::vector<offpath_task_range_t> ranges;
-  for (const tasks::RangeRecord& range : task->ranges) {
-    ranges.push_back({reinterpret_cast<void*>(range.address), range.bytes, range.access, range.version});
-  }
-  offpath_task_params_t params{};
-  params.struct_bytes = sizeof(params);
-  params.flags = task->flags;
-  params.function = function->second;
-  params.argument = task->argument.data();
-  params.argument_bytes = task->argument.size();
-  params.ranges = ranges.data();
-  params.ranges_count = static_cast<uint32_t>(ranges.size());
-  params.after = after.data();
-  params.after_count = static_cast<uint32_t>(after.size());
-  params.priority = task->priority;
-  params.limit_ns = task->limit_ns;
-  params.cost_ns = task->cost_ns;
-  params.deadline_ns = task->deadline_ns;
-  offpath_op_t* again = nullptr;
-  const offpath_status_t status = offpath_task_submit(next_, &params, &again);
-  op.again.reset(again);
-  return status == OFFPATH_OK ? status : OFFPATH_ERR_SERVICE_LOST;
 }
 
 }  // namespace offpath::client

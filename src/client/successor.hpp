@@ -7,6 +7,9 @@
 // what the session has at the old one stays and ends there. Once there is nothing, nobody stays (next_session.hpp) and its owner makes nothing there any more, the session leaves it, and is as one whose
 // service is lost. If there is no next session, all stays as it is until that service is lost.
 //
+// Services may be replaced often. Where the program only has tasks, they go to the newest session from then on; one before that ends when
+// nothing is there any more.
+//
 // A task that may have begun is only begun again if that is harmless: not where it may be begun once only, or changes memory.
 //
 // Threads: its own, which ends once nothing of the session is there, if that has no function that tasks could run. It also lets those who wait in the lost session know what ends in the next one. Calls are made with the
@@ -16,6 +19,7 @@
 #include <offpath/offpath.h>
 
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -49,7 +53,7 @@ class Successor {
   offpath_session_t* await(std::unique_lock<std::mutex>& lock);
   // All functions of the session, where there is a next one. With the mutex, which is let go meanwhile. Whether they are known there.
   bool know_functions(std::unique_lock<std::mutex>& lock);
-  void add_function(const offpath_function* ours, offpath_function_t* theirs) { functions_[ours] = theirs; }
+  void add_function(const offpath_function* ours, offpath_function_t* theirs);
   // Its thread, if that has ended, as nothing can come any more. Without the mutex.
   void join();
 
@@ -60,6 +64,8 @@ class Successor {
   bool attach(std::unique_lock<std::mutex>& lock);
   bool attach_after_loss(std::unique_lock<std::mutex>& lock);
   void leave_old(std::unique_lock<std::mutex>& lock);
+  void move_on();
+  void end_past(std::unique_lock<std::mutex>& lock);
   void shrink(std::unique_lock<std::mutex>& lock);
   bool is_over() const;
   void sleep(std::unique_lock<std::mutex>& lock, uint32_t seen);
@@ -71,12 +77,15 @@ class Successor {
   bool ready_ = false, failed_ = false, stopping_ = false;
   bool refused_ = false;     // there is none as long as its service lives
   bool may_leave_ = false;   // nothing is made in the session any more, but by who stays
-  int looks_ = 0;            // since then whether it can
+  int looks_ = 0;            // since then whether it can, or the session before the next one
   bool has_shrunk_ = false;  // the session
   bool has_run_ = false;     // it has had a thread
   bool over_ = false;        // the thread has ended, or is about to
   offpath_session_t* next_ = nullptr;
-  std::map<const offpath_function*, offpath_function_t*> functions_;
+  bool owns_next_ = true;
+  std::deque<offpath_session_t*>
+      past_;  // that were the next ones; the oldest first, as it may be at something in the others
+  std::map<const offpath_function*, offpath_function_t*> functions_;  // in next_
   std::vector<offpath_op*> waiting_;
   std::set<offpath_op*> under_way_;
   std::thread thread_;

@@ -3,7 +3,10 @@
 #include "misbehaving.hpp"
 #include "watcher.hpp"
 
+#include <array>
 #include <atomic>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -109,6 +112,40 @@ TEST(Replaced, UnderManyTasks) {
     });
     for (uint32_t seed = 1; seed < 3 || !over; ++seed) run_random_graph(session, seed, 500);
     replacing.join();
+    offpath_session_detach(session);
+  });
+}
+
+// Descriptors, threads and mappings of this process.
+std::array<size_t, 3> held() {
+  std::array<size_t, 3> count{};
+  const char* const places[] = {"/proc/self/fd", "/proc/self/task"};
+  for (size_t i = 0; i < 2; ++i) {
+    const std::filesystem::directory_iterator entries(places[i]);
+    count[i] = static_cast<size_t>(std::distance(begin(entries), end(entries)));
+  }
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) count[2] += line.find("memfd:") != std::string::npos ? 1 : 0;
+  return count;
+}
+
+TEST(Replaced, OftenKeepsNothingOfThoseInBetween) {
+  if (on_dpu()) GTEST_SKIP() << "tasks stay with a DPU";
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    offpath_session_t* const session = p.attach();
+    Tasks tasks(session);
+    std::vector<pid_t> services;
+    std::array<size_t, 3> before{};
+    for (int i = 0; i < 9; ++i) {
+      services.push_back(replace(p));
+      REQUIRE(
+          eventually([&] { return tasks.run(tasks.params("nothing")) == OFFPATH_OK && Watcher(p).reply.clients > 0; }));
+      for (size_t gone = 0; gone + 1 < services.size(); ++gone)
+        REQUIRE(eventually([&] { return kill(services[gone], 0) != 0; }));
+      if (i == 2) before = held();
+    }
+    REQUIRE(eventually([&] { return held() == before; }));
     offpath_session_detach(session);
   });
 }
