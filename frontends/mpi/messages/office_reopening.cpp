@@ -7,6 +7,7 @@
 #include "mpi/messages/office.hpp"
 
 #include <algorithm>
+#include <exception>
 
 namespace offpath::mpi {
 
@@ -45,6 +46,7 @@ void Office::come_back() {
 // What was granted before stays, as payloads may be there, or still come there; its senders have forgotten it.
 void Office::open_again() {
   std::lock_guard lock(mutex_);
+  const attach::Directory directory = comeback_->directory();
   own_opened_.assign(tables_.size(), {});
   put_away();
   has_opened_ = true;
@@ -55,12 +57,16 @@ void Office::open_again() {
     in.granted.leave_window();
     in.refused = 0;
   }
-  const attach::Directory directory = comeback_->directory();
   // Else services were replaced meanwhile, which all know: the one after this is to be opened.
   const bool is_whole = directory.is_whole();
   session_ = comeback_->session();
   uint64_t table = 0;
-  const bool made = is_whole && open_own(session_, directory, &table);
+  bool made = false;
+  try {
+    made = is_whole && open_own(session_, directory, &table);
+  } catch (const std::exception&) {
+    // Without memory. The others wait for what is said about it.
+  }
   for (Opened& for_peer : own_opened_) for_peer.table = table;
   cannot_open_ = is_whole && !made && offpath_session_alive(session_) != 0;  // else that is the next loss
 }
