@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Allreduce by recursive doubling over the nodes: log2(nodes) rounds in which pairs exchange what they have combined so
-// far, for short vectors. Where the nodes are no power of two, the first ones join in pairs. Both of a pair combine
-// with the lower nodes on the left, so all get the same bits. Source: Thakur, Rabenseifner, Gropp (IJHPCA 2005).
+// far, for short vectors. Both of a pair combine with the lower nodes on the left, so all get the same bits. Source: Thakur,
+// Rabenseifner, Gropp (IJHPCA 2005).
 #include "ops/collectives/expansions.hpp"
 #include "ops/collectives/owners.hpp"
+#include "ops/collectives/rounds.hpp"
 #include "ops/collectives/spread.hpp"
 
-#include <bit>
-
 namespace offpath::ops {
-namespace {
-
-constexpr uint32_t kFirstRound = 3;  // after the phases of owners.hpp
-
-// How a node takes part: of a pair, the odd one takes part for both.
-struct Rounds {
-  uint32_t active = 1;  // power of two
-  uint32_t paired = 0;  // nodes in pairs, the first ones
-
-  explicit Rounds(uint32_t nodes) : active(std::bit_floor(nodes)), paired(2 * (nodes - active)) {}
-  bool rests(uint32_t node) const { return node < paired && node % 2 == 0; }
-  uint32_t place_of(uint32_t node) const { return node < paired ? node / 2 : node - paired / 2; }
-  uint32_t node_at(uint32_t place) const { return place < paired / 2 ? 2 * place + 1 : place + paired / 2; }
-};
-
-}  // namespace
 
 void expand_allreduce_doubling(const Expansion& expansion) {
   const auto& [collective, topology, tuning, graph] = expansion;
@@ -32,9 +15,9 @@ void expand_allreduce_doubling(const Expansion& expansion) {
   const bool in_place = place_of(send) == place_of(collective.recv.front());
   const uint32_t node = topology.node();
   const Rounds rounds(topology.nodes());
-  const bool takes_partner = node < rounds.paired && !rounds.rests(node);
+  const bool takes_partner = rounds.takes_partner(node);
   const uint32_t partner = node ^ 1;
-  const auto rounds_count = static_cast<uint32_t>(std::countr_zero(rounds.active));
+  const uint32_t rounds_count = rounds.count();
   const Segments segments{send.bytes, expansion.segment_bytes(send.bytes)};
   Slots slots(expansion,
               static_cast<uint32_t>(topology.neighbours().size()) - 1 + (takes_partner ? 1 : 0) + rounds_count,
@@ -60,7 +43,7 @@ void expand_allreduce_doubling(const Expansion& expansion) {
       Value sum = fold(expansion, contributions, own, slots, all ? &target : nullptr, bytes);
       if (rounds.rests(node)) give(graph, sum, handler(partner), tag_of(i, kToOwner), bytes);
       for (uint32_t round = 0; round < rounds_count && !rounds.rests(node); ++round) {
-        const uint32_t other = rounds.node_at(rounds.place_of(node) ^ (1U << round));
+        const uint32_t other = rounds.other(node, round);
         give(graph, sum, handler(other), tag_of(i, kFirstRound + round), bytes);
         const Value theirs = pull_into(graph, slots.next(), handler(other), tag_of(i, kFirstRound + round), bytes);
         const Value to = round + 1 == rounds_count ? Value{target} : theirs;

@@ -62,6 +62,7 @@ struct Tuning {
   uint32_t segments_max = 4096;                  // of one vector: longer vectors get longer segments
   uint32_t window = 4;                           // segments of one source under way at a time, at least 2
   uint64_t scratch_bytes = uint64_t{8} << 20;    // shrinks the window, down to 2, where there are many sources
+  uint32_t pairwise_nodes = 16;                  // so many exchange short parts with each other, more by halving
 };
 
 // Precondition: collective::check() passed. Consumes the layouts.

@@ -165,6 +165,7 @@ class Crash {
     c.in_place = random_() % 2 == 0;
     c.equal = random_() % 2 == 0;
     c.tuning.segment_bytes = uint64_t{64} << random_() % 7;
+    c.tuning.pairwise_nodes = random_() % 2 == 0 ? 1 : 16;
     return c;
   }
 

@@ -123,6 +123,7 @@ class Program {
     c.tuning.segment_bytes = uint64_t{64} << random_() % 7;
     c.tuning.window = 2 + static_cast<uint32_t>(random_() % 4);
     c.tuning.segments_max = random_() % 3 == 0 ? 3 : 4096;
+    c.tuning.pairwise_nodes = random_() % 2 == 0 ? 1 : 16;
     return c;
   }
 

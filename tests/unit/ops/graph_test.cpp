@@ -57,6 +57,12 @@ Wire wire_of(const Case& c) {
   return wire;
 }
 
+int64_t pulls_of(const Case& c, uint32_t member) {
+  Team team(c, 1);
+  const graph::Graph graph = ops::expand(team.collectives[member], ops::Topology::make(member, c.node_keys), c.tuning);
+  return std::ranges::count(graph.steps, graph::StepKind::pull, &graph::Step::kind);
+}
+
 Case case_of(offpath_collective_kind_t kind, offpath_algorithm_t algorithm, std::vector<uint64_t> nodes,
              uint64_t bytes) {
   Case c;
@@ -88,6 +94,19 @@ TEST(Wire, AllreduceOfLongVectorsMovesTwiceTheVectorLessWhatStays) {
     const Case c = case_of(OFFPATH_ALLREDUCE, algorithm, {0, 1, 1, 2, 3, 3, 3, 1}, 4 * 640);
     EXPECT_EQ(wire_of(c).into, std::vector<uint64_t>(4, 2 * 3 * 640));
   }
+}
+
+// With as many nodes as a power of two, and with two of five that go in a pair.
+TEST(Wire, AllreduceOfShortPartsMovesHalvesInTwiceAsManyRoundsAsNodesHaveDigits) {
+  Case c = case_of(OFFPATH_ALLREDUCE, OFFPATH_ALGORITHM_RABENSEIFNER, {0, 1, 1, 2, 3, 3, 3, 1}, 4 * 640);
+  c.tuning.pairwise_nodes = 1;
+  c.tuning.segment_bytes = 4 * 640;
+  EXPECT_EQ(wire_of(c).into, std::vector<uint64_t>(4, 2 * 3 * 640));
+  EXPECT_EQ(pulls_of(c, 0), 2 * 2);
+  c.node_keys = {0, 1, 2, 3, 4};
+  EXPECT_EQ(pulls_of(c, 0), 1) << "rests";
+  EXPECT_EQ(pulls_of(c, 1), 1 + 2 * 2);
+  EXPECT_EQ(pulls_of(c, 4), 2 * 2);
 }
 
 TEST(Wire, AllreduceByDoublingMovesTheVectorOncePerRound) {

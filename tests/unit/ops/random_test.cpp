@@ -68,6 +68,7 @@ Case random_case(const Algorithm& algorithm, std::mt19937_64& random) {
   c.tuning.window = 2 + static_cast<uint32_t>(random() % 4);
   c.tuning.scratch_bytes = random() % 2 == 0 ? 0 : 1 << 20;
   c.tuning.segments_max = random() % 3 == 0 ? 3 : 4096;
+  c.tuning.pairwise_nodes = random() % 2 == 0 ? 1 : 16;
   const bool ordered = scans || (placement == Placement::blocks && keeps_rank_order(algorithm, c));
   c.combine = ordered ? compose : add;
   return c;

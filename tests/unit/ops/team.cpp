@@ -17,7 +17,7 @@ std::string Case::text() const {
   text += equal ? "" : " unequal";
   text += copy_own_blocks ? "" : " own blocks left";
   return text + " window " + std::to_string(tuning.window) + " scratch " + std::to_string(tuning.scratch_bytes) +
-         " segments " + std::to_string(tuning.segments_max);
+         " segments " + std::to_string(tuning.segments_max) + " pairwise " + std::to_string(tuning.pairwise_nodes);
 }
 
 Team::Team(const Case& c, uint64_t seed)
