@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
+
+from offpath.base import files
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,30 +45,24 @@ def to_file(path: Path) -> Iterator[Console]:
     """What prints there; no line is wrapped."""
     from rich.console import Console
 
-    with path.open("w") as file:
+    with files.replacing(path) as file:
         yield Console(file=file, highlight=False, emoji=False, width=ANY_WIDTH)
 
 
 def note(text: str) -> None:
     """One line about what is going on, never wrapped, so that it can be grepped."""
-    with best_effort():
+    with contextlib.suppress(OSError):
         if "err" in _made:  # it may be showing something that the line is to stand above
-            _made["err"].print(f"offpath: {text}", markup=False, soft_wrap=True)
+            _made["err"].print(f"offpath: {_one_line(text)}", markup=False, soft_wrap=True)
         elif sys.stderr is not None:  # closed; print() would take stdout in its place
-            print(f"offpath: {text}", file=sys.stderr)
+            print(f"offpath: {_one_line(text)}", file=sys.stderr)
 
 
 def fail(text: str) -> None:
     """One line about what went wrong."""
-    with best_effort():
-        _console("err").print(f"[bold red]offpath:[/] {_escaped(text)}", soft_wrap=True)
+    from rich.text import Text
 
-
-@contextlib.contextmanager
-def best_effort() -> Iterator[None]:
-    """What cannot be said, on a full disk or to a reader that has gone, is left out: what it is about goes on."""
-    with contextlib.suppress(OSError, SystemExit):  # rich ends on a broken pipe
-        yield
+    _console("err").print(Text.assemble(("offpath:", "bold red"), f" {_one_line(text)}"), soft_wrap=True)
 
 
 def is_interactive() -> bool:
@@ -78,5 +75,6 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")
+def _one_line(text: str) -> str:
+    """What would end it, or tell the terminal something, as names of files may, is written as Python does."""
+    return re.sub("[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda found: repr(found[0])[1:-1], text)

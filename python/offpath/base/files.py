@@ -9,7 +9,7 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -95,7 +95,7 @@ def no_room(folder: Path) -> str:
 def read_text(file: Path, what: str, cure: str) -> str:
     """Raises UserError, one line, where it cannot be read. `what`: it should be one; `cure`: what to do then."""
     try:
-        return file.read_text()
+        return file.read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"the {what} {file} cannot be read ({error.strerror}). {cure}") from None
     except UnicodeDecodeError:
@@ -135,5 +135,41 @@ def of_format(found: Any, name: str, version: int) -> dict:
     return found
 
 
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[str]]:
+    """What is written there takes the place of what was there once it is whole. Links and rights stay; what is no file,
+    such as /dev/stdout, or is in a folder where nothing can be made, is written as it is. Its OSErrors name `path`."""
+    before = path.stat() if path.exists() else None
+    target = Path(os.path.realpath(path))
+    as_it_is = before is not None and not (_is_named_once(path) and os.access(target.parent, os.W_OK))
+    fresh = path if as_it_is else target.with_name(f".offpath-{os.urandom(8).hex()}")
+    try:
+        with fresh.open("w" if as_it_is else "x", encoding="utf-8", errors="backslashreplace") as file:
+            yield file
+        if not as_it_is:
+            if before is not None:
+                fresh.chmod(stat.S_IMODE(before.st_mode))
+                with contextlib.suppress(PermissionError):
+                    os.chown(fresh, before.st_uid, before.st_gid)
+            fresh.replace(target)
+    except BaseException as error:
+        if not as_it_is:
+            fresh.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
+
+
+def _is_named_once(path: Path) -> bool:
+    """A file, that is not named by a descriptor that has it open, as in /dev/stdout."""
+    folder = os.path.realpath(path.parent)
+    return path.is_file() and folder != "/dev" and not folder.startswith("/proc/")
+
+
+def write_text(file: Path, text: str) -> None:
+    with replacing(file) as fresh:
+        fresh.write(text)
+
+
 def write_json(file: Path, value: dict) -> None:
-    file.write_text(json.dumps(value, indent=1) + "\n")
+    write_text(file, json.dumps(value, indent=1) + "\n")

@@ -82,7 +82,7 @@ def demo_command(
         result = _run(kinds, seconds, pairs, rate, n, work, policy, loopback, watch)
     demo_report.show(result)
     files.write_json(out / "result.json", result)
-    (out / "demo.html").write_text(demo_report.page(result))
+    files.write_text(out / "demo.html", demo_report.page(result))
     console.note(f"details: {out / 'result.json'}, chart: {out / 'demo.html'}")
     if not result["verified"]:
         raise UserError("The results differ with Offpath (a wrong answer is worth nothing). Please report this.", 1)

@@ -204,9 +204,7 @@ def write_policy(file: Path, rows: Sequence[str], metas: Sequence[dict]) -> None
         f"{100 * (tuning.GUARD - 1):.0f} % faster from there up",
         *rows,
     ]
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    temporary.write_text("\n".join(lines) + "\n")
-    temporary.replace(file)
+    files.write_text(file, "\n".join(lines) + "\n")
 
 
 def _show(decisions: Sequence[Decision]) -> None:

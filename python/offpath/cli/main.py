@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import re
 import sys
@@ -13,14 +15,19 @@ from offpath.base.version import __version__
 
 def main() -> None:
     """Runs the command line; whatever the user can put right is one line on stderr and an exit status that is not 0."""
-    if sys.argv[1:] == ["--version"]:  # what scripts ask often, and what needs nothing else
-        print(f"offpath {__version__}")
-        return
     _forget_own_locale()
     _write_anything()
-    if not sys.argv[1:]:
-        sys.argv.append("--help")
-    sys.exit(_status())
+    try:
+        status = _status()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = 130
+    except MemoryError:
+        status = _failed("there is not enough memory for this (limits count, too). Give it less, or more memory.")
+    except OSError as error:
+        status = _refused(error)
+    sys.exit(status)
 
 
 def _forget_own_locale() -> None:
@@ -35,41 +42,67 @@ def _write_anything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and (stream.errors == "strict" or stream.encoding.lower() != "utf-8"):
             stream.reconfigure(errors="backslashreplace")
+    if sys.stderr is not None:
+        encoding, errors = sys.stderr.encoding, sys.stderr.errors
+        sys.stderr = _BestEffort(sys.stderr.detach(), encoding, errors, line_buffering=True)
+
+
+class _BestEffort(io.TextIOWrapper):
+    """What cannot be said, on a full disk or to a reader that has gone, is left out: what it is about goes on."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            super().flush()
 
 
 def _status() -> int:
+    if sys.argv[1:] == ["--version"]:  # what scripts ask often, and what needs nothing else
+        print(f"offpath {__version__}")
+        return 0
     import typer
 
-    from offpath.base import console
-    from offpath.base.errors import DISK_FULL, UserError, write_error
+    from offpath.base.errors import UserError
     from offpath.cli.commands import app
 
     # What typer raises of wrong words. Its name and place differ from version to version, so a public heir leads to it:
     # it is the one right below Exception.
     wrong_words = [kind for kind in typer.BadParameter.__mro__ if issubclass(kind, Exception)][-2]
     try:
-        status = app(standalone_mode=False, prog_name="offpath")
+        status = app(sys.argv[1:] or ["--help"], standalone_mode=False, prog_name="offpath")
     except UserError as error:
-        console.fail(str(error))
-        return error.exit_code
+        return _failed(str(error), error.exit_code)
     except wrong_words as error:
-        if error.format_message():  # none where help was shown, as nothing was asked for
-            console.fail(_usage_line(error))
-        return 2
-    except MemoryError:
-        console.fail("there is not enough memory for this (limits count, too). Give it less, or more memory.")
-        return 1
-    except OSError as error:
-        if write_error(error.errno) == DISK_FULL:
-            console.fail(f"{DISK_FULL} (what was being written is not whole). Make room and run it again.")
-        elif error.filename is not None:
-            console.fail(f"{error.filename} cannot be used ({error.strerror}). Give another name, or correct that.")
-        else:
-            raise
-        return 1
-    except (KeyboardInterrupt, typer.Abort):
+        # No message where help was shown, as nothing was asked for.
+        return _failed(_usage_line(error), 2) if error.format_message() else 2
+    except typer.Abort:
         return 130
     return status if isinstance(status, int) else 0
+
+
+def _refused(error: OSError) -> int:
+    from offpath.base.errors import DISK_FULL, write_error
+
+    with contextlib.suppress(OSError):  # what is still to be written would be refused again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if error.errno == errno.EPIPE:
+        return 1
+    if write_error(error.errno) == DISK_FULL:
+        return _failed(f"{DISK_FULL} (what was being written is not whole). Make room and run it again.")
+    if error.filename is not None:
+        return _failed(f"{error.filename} cannot be used ({error.strerror}). Give another name, or correct that.")
+    return _failed(f"{error.strerror or error} (the system refuses what this needs). See the limits: ulimit -a.")
+
+
+def _failed(text: str, status: int = 1) -> int:
+    from offpath.base import console
+
+    console.fail(text)
+    return status
 
 
 def _usage_line(error) -> str:

@@ -75,9 +75,7 @@ def _is_private_on_nodes(folder: str) -> bool:
 
 def save(plan: Plan) -> None:
     """Written last: a lab with a record is complete."""
-    temporary = plan.state_dir / (RECORD + ".new")
-    files.write_json(temporary, dataclasses.asdict(plan))
-    temporary.rename(plan.state_dir / RECORD)
+    files.write_json(plan.state_dir / RECORD, dataclasses.asdict(plan))
 
 
 def load(name: str) -> Plan:

@@ -163,7 +163,7 @@ def replay_command(
     }
     calls, own = calls_of(found), own_thread(found, prediction, where)
     if html:
-        html.write_text(pages.replay(to_json(prediction, calls), file.name))
+        files.write_text(html, pages.replay(to_json(prediction, calls), file.name))
     if as_json:
         more = _compressed_json(prediction, compressed) | ({"own_thread": own} if own else {})
         print(json.dumps(to_json(prediction, calls) | more, indent=1))

@@ -66,7 +66,7 @@ def merge(prefix: Path, output: Path) -> None:
             "no rank recorded anything (no MPI program ran, or the ranks do not see this folder). Check the command.", 1
         )
     places, failure = set(), None
-    with output.open("w") as file:
+    with files.replacing(output) as file:
         for part in parts:
             for line in recorded.read(part):
                 places.add(sites.place_of(line))

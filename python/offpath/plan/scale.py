@@ -46,7 +46,7 @@ def scale_command(
     [total] = parse_sizes(size)
     result = scale(machine, counts, ppn, total, points)
     if html:
-        html.write_text(pages.scale(result))
+        files.write_text(html, pages.scale(result))
     if as_json:
         print(json.dumps(result, indent=1))
         return

@@ -104,7 +104,7 @@ def split_command(
         if str(json_file) == "-":
             print(text, end="")
             return
-        json_file.write_text(text)
+        files.write_text(json_file, text)
     _show(program, costs, compare(program, costs))
 
 

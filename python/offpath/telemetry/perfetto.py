@@ -46,7 +46,7 @@ def write(run: Run, file: Path, wires: Samples | None = None) -> None:
             "frames": [site.to_json() for site in known],
         },
     }
-    file.write_text(json.dumps(trace, separators=(",", ":")) + "\n")
+    files.write_text(file, json.dumps(trace, separators=(",", ":")) + "\n")
 
 
 def load(file: Path) -> Run:

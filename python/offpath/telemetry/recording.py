@@ -120,24 +120,18 @@ class Recording:
         if cut := record.cut_short(run.ranks):
             console.fail(cut)
         if self.summary:
-            with console.best_effort():
-                overview.show(run, console.err, ranks)
+            overview.show(run, console.err, ranks)
 
 
 def _write(run: Run, trace: Path, wires: Samples | None) -> None:
     from offpath.telemetry import perfetto
     from offpath.trace import record
 
-    written = False
     with kept(f"the trace {trace}", f"{record.MAKE_ROOM}, or name another file"):
         perfetto.write(run, trace, wires)
-        written = True
-    if written:
         console.note(
             f"{len(run.operations)} operations: {trace}. Open it at ui.perfetto.dev, or: offpath report {trace}"
         )
-    elif trace.is_file():
-        trace.unlink()  # half a trace is none
 
 
 @contextlib.contextmanager

@@ -62,5 +62,5 @@ def report_command(
             for _, run in runs:
                 overview.show(run, where)
         return
-    output.write_text(page.page(runs))
+    files.write_text(output, page.page(runs))
     console.note(f"{output}: open it in a browser.")

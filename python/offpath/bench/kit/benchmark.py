@@ -72,5 +72,5 @@ class Benchmark:
         if json_file:
             files.write_json(json_file, result)
         if html_file:
-            html_file.write_text(self.html(result))
+            files.write_text(html_file, self.html(result))
         raise typer.Exit(trust.exit_status(result))

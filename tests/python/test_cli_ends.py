@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""However a command ends, nothing is lost that was there before and nothing stays that was not: full disks, readers
+that have gone, limits, signals, names that are no words."""
+
+import os
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, assert_one_line_error, offpath, succeeded
+from offpath.base import console, files
+
+SCALE = ["plan", "scale", "--nodes", "2"]
+
+
+@pytest.mark.parametrize("name", ["a\\[/b]", "a\nb", "a\x1b[31mb", "a\u2028b"])
+def test_any_name_is_said_in_one_line(name):
+    written = name.replace("\n", "\\n").replace("\x1b", "\\x1b").replace("\u2028", "\\u2028")
+    assert_one_line_error(offpath("info", name), f"{written} was not found")
+    assert_one_line_error(offpath("plan", name), f"{written} cannot be read")
+
+
+@pytest.mark.parametrize("words", [["--version"], ["info", "--env"], ["lab", "status", "--json"], ["info", "--help"]])
+def test_results_that_nobody_can_have(words):
+    """A full disk is one line; a reader that has gone is none."""
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run([ROOT / "offpath", *words], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert ended.returncode == 1 and ended.stderr.startswith("offpath: disk full ("), ended
+        assert ended.stderr.count("\n") == 1, ended
+    ours, theirs = os.pipe()
+    os.close(ours)
+    ended = subprocess.run([ROOT / "offpath", *words], stdout=theirs, stderr=subprocess.PIPE, text=True)
+    os.close(theirs)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+def test_what_cannot_be_said_does_not_end_the_work(tmp_path):
+    """Nor are results lost with the messages."""
+    page = tmp_path / "page.html"
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open("/dev/full", "w") as full:
+        for nobody in (full, theirs):
+            words = [ROOT / "offpath", "run", "--", "sh", "-c", "echo result; exit 3"]
+            ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=nobody, text=True, cwd=tmp_path)
+            assert (ended.returncode, ended.stdout) == (3, "result\n")
+            words = [ROOT / "offpath", *SCALE, "--html", page, "--json"]
+            ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=nobody, text=True)
+            assert ended.returncode == 0 and ended.stdout.startswith("{")
+    os.close(theirs)
+
+
+def test_old_files_stay_whole_where_there_is_no_room(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("what was there before")
+    ended = offpath(*SCALE, "--html", str(page), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)))
+    assert_one_line_error(ended, str(page))
+    assert page.read_text() == "what was there before" and [file.name for file in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_files_are_written_as_if_in_place(tmp_path):
+    """What a link leads to, with the rights it has; what is no file takes what is written."""
+    kept, link = tmp_path / "kept", tmp_path / "link"
+    kept.write_text("old")
+    kept.chmod(0o640)
+    link.symlink_to("kept")
+    files.write_text(link, "new")
+    assert link.is_symlink() and kept.read_text() == "new" and kept.stat().st_mode & 0o777 == 0o640
+    before = os.umask(0o027)
+    try:
+        files.write_text(tmp_path / "first", "new")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "first").stat().st_mode & 0o777 == 0o640
+    files.write_text(Path("/dev/null"), "new")
+    assert not os.path.isfile("/dev/null")
+    shown = succeeded(offpath(*SCALE, "--html", "/dev/stdout"))
+    assert shown.stdout.startswith("<!doctype html>")
+    with (tmp_path / "all").open("w") as all_of_it:
+        subprocess.run([ROOT / "offpath", *SCALE, "--html", "/dev/stdout"], stdout=all_of_it, check=True)
+        assert os.path.samestat(os.fstat(all_of_it.fileno()), (tmp_path / "all").stat())
+
+
+def test_a_file_that_is_not_written_to_its_end_is_the_old_one(tmp_path):
+    kept = tmp_path / "kept"
+    kept.write_text("old")
+    with pytest.raises(KeyboardInterrupt), files.replacing(kept) as file:
+        file.write("new")
+        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt), console.to_file(kept) as where:
+        where.print("new")
+        raise KeyboardInterrupt
+    assert kept.read_text() == "old" and list(tmp_path.iterdir()) == [kept]
+
+
+def test_letters_do_not_depend_on_the_locale(tmp_path):
+    """A page that was written under one is read under another."""
+    page = tmp_path / "page.html"
+    env = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    succeeded(offpath(*SCALE, "--html", str(page), env=env))
+    page.write_text('{"letters": "\u00e4"}', encoding="utf-8")
+    assert_one_line_error(offpath("plan", str(page), env=env), "is no profile")
+    script = "from pathlib import Path; from offpath.base import files; files.write_text(Path('x'), '\\xe4\\udcff')"
+    environ = os.environ | env | {"PYTHONPATH": str(ROOT / "python")}
+    subprocess.run([ROOT / ".venv/bin/python", "-c", script], env=environ, cwd=tmp_path, check=True)
+    assert (tmp_path / "x").read_bytes() == "\u00e4\\udcff".encode()
