@@ -2,10 +2,12 @@
 """Shared by the tests of the command line and the lab. None of them depends on timing or on the C++ parts."""
 
 import concurrent.futures
+import contextlib
 import itertools
 import os
 import random
 import shutil
+import signal
 import subprocess
 import time
 import uuid
@@ -29,6 +31,10 @@ os.environ[drawn.VARIABLE] = str(SEED)  # before workers are started: they read 
 # Nodes of a lab have a /tmp of their own, so what their programs are to see is not there.
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")
 os.environ["OFFPATH_POLICY_FILE"] = "none"  # what somebody tuned on this machine is not tested here
+
+# What tests start is to hear Ctrl-C: it may be ignored here, as in the background of a shell.
+with contextlib.suppress(ValueError):  # in a thread of a worker, which was started so
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MPIS = ("openmpi", "mpich")
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

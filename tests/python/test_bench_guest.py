@@ -155,9 +155,8 @@ def test_nothing_of_it_outlives_it(mpi, signum, here, tmp_path_factory):
     output = tmp_path_factory.mktemp("said") / "output"
     with output.open("w") as file:
         bench = subprocess.Popen(
-            [str(ROOT / "offpath"), "bench", "guest", *options], stdout=file, stderr=file, cwd=here,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )  # fmt: skip
+            [str(ROOT / "offpath"), "bench", "guest", *options], stdout=file, stderr=file, cwd=here
+        )
     while not list(here.glob("*/go")):
         assert bench.poll() is None, output.read_text()
         time.sleep(0.01)

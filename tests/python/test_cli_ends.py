@@ -4,12 +4,14 @@ that have gone, limits, signals, names that are no words."""
 
 import os
 import resource
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, assert_one_line_error, offpath, succeeded
+from conftest import LIMIT_S, ROOT, assert_one_line_error, eventually, offpath, requires_root, succeeded
 from offpath.base import console, files
+from offpath.lab import inventory
 
 SCALE = ["plan", "scale", "--nodes", "2"]
 
@@ -105,3 +107,43 @@ def test_letters_do_not_depend_on_the_locale(tmp_path):
     environ = os.environ | env | {"PYTHONPATH": str(ROOT / "python")}
     subprocess.run([ROOT / ".venv/bin/python", "-c", script], env=environ, cwd=tmp_path, check=True)
     assert (tmp_path / "x").read_bytes() == "\u00e4\\udcff".encode()
+
+
+@pytest.mark.parametrize("options", [[], ["--quiet"]])
+def test_what_is_to_be_ignored_the_command_ignores_as_well(options):
+    """As nohup wants it, and a shell of what is in the background. Launchers hear it all the same."""
+
+    def deaf():
+        for each in (signal.SIGHUP, signal.SIGINT):
+            signal.signal(each, signal.SIG_IGN)
+
+    us = "$$" if options else "$PPID"  # where nothing is said at the end the command is in our place
+    script = f"kill -HUP $$; kill -INT $$; kill -HUP {us}; kill -INT {us}; echo still there"
+    ended = succeeded(offpath("run", *options, "--", "sh", "-c", script, preexec_fn=deaf))
+    assert ended.stdout == "still there\n" and "was ended" not in ended.stderr
+    launcher = """import os, signal, time
+heard = []
+signal.signal(signal.SIGHUP, lambda *_: heard.append(True))
+while not heard:
+    os.kill(os.getppid(), signal.SIGHUP)
+    time.sleep(0.01)
+print("heard")"""
+    if not options:
+        ended = succeeded(offpath("run", "--", ".venv/bin/python", "-c", launcher, preexec_fn=deaf, cwd=ROOT))
+        assert ended.stdout == "heard\n"
+
+
+@requires_root
+@pytest.mark.machine
+@pytest.mark.parametrize("signum, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_lab_that_is_not_to_come_up_leaves_nothing(signum, status, lab_name):
+    """However often it is said."""
+    bringing = subprocess.Popen(
+        [ROOT / "offpath", "lab", "up", "--nodes", "16", "--name", lab_name], stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signum, signal.SIG_DFL),
+    )  # fmt: skip
+    eventually(lambda: inventory.exists(lab_name))
+    while bringing.poll() is None:
+        bringing.send_signal(signum)
+    assert "Traceback" not in bringing.stderr.read()
+    assert bringing.wait(LIMIT_S) == status and not inventory.exists(lab_name)

@@ -157,9 +157,7 @@ def test_a_job_goes_on_with_another_service(serve, folder):
 
 def test_interrupted(serve):
     service = serve(healthy())
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests may ignore it
     watching = subprocess.Popen([ROOT / "offpath", "top", "--interval", "3600"], stdout=-1, stderr=-1, text=True)
-    signal.signal(signal.SIGINT, handler)
     eventually(lambda: service.requests)
     watching.send_signal(signal.SIGINT)
     out, err = watching.communicate(timeout=LIMIT_S)

@@ -18,6 +18,7 @@ from typing import IO, NoReturn
 from offpath.base.errors import UserError
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+ENDING_IN_ORDER = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # SIGQUIT: at once
 FORWARDED = (*ENDING, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU)  # the last two: some schedulers
 BY_KEY = (signal.SIGINT, signal.SIGQUIT)
 STOP_GRACE_S = 5.0
@@ -55,10 +56,8 @@ class Completed:
 
     def raise_if_interrupted(self) -> None:
         """For loops over many runs: Ctrl-C ends the loop, not only the run."""
-        if self.interrupted_by == signal.SIGINT:
-            raise KeyboardInterrupt
         if self.interrupted_by is not None:
-            raise SystemExit(128 + self.interrupted_by)
+            end(self.interrupted_by)
 
 
 def run(
@@ -93,6 +92,39 @@ def run(
             _stop(child, own_session)
             raise
     return Completed(list(argv), child.returncode, stdout, stderr, interrupted_by=received[0] if received else None)
+
+
+def end(signum: int, _frame: object = None) -> NoReturn:
+    """Of a command line: leaves what it does as Ctrl-C does, and removes what it has made. What tells it once more does
+    not come in between, nor does it reach what that starts."""
+    for each in ENDING_IN_ORDER:
+        if signal.getsignal(each) is end:
+            signal.signal(each, signal.SIG_IGN)
+    if signum == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(128 + signum)
+
+
+def end_in_order() -> None:
+    """What tells a command line to end does so by end()."""
+    for signum in ENDING_IN_ORDER:
+        if not _is_ignored(signum):
+            signal.signal(signum, end)
+
+
+def _is_ignored(signum: int) -> bool:
+    """We were started so, by nohup or in the background."""
+    return signal.getsignal(signum) is signal.SIG_IGN
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """What tells us to end waits for the end of the block: what it makes and what it notes of that belong together."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_IN_ORDER)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
@@ -148,6 +180,8 @@ def _forwarding(received: list[int], own_session: bool) -> Iterator[Callable[[St
     """Gives what starts the child by the function it is given. What comes before that is passed on then."""
     children: list[subprocess.Popen] = []
     early: list[int] = []
+    ignored: list[int] = []
+    kept = contextlib.ExitStack()
 
     def send(signum: int) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -157,6 +191,8 @@ def _forwarding(received: list[int], own_session: bool) -> Iterator[Callable[[St
         children.append(begin())
         for signum in early:
             send(signum)
+        # The command ignores them now as well, unless it wants to hear them all the same.
+        kept.enter_context(handling(ignored, lambda signum, _frame: send(signum)))
         return children[0]
 
     if threading.current_thread() is not threading.main_thread():
@@ -177,7 +213,8 @@ def _forwarding(received: list[int], own_session: bool) -> Iterator[Callable[[St
             later.daemon = True
             later.start()
 
-    with handling(FORWARDED, forward):
+    ignored += filter(_is_ignored, FORWARDED)
+    with kept, handling(set(FORWARDED).difference(ignored), forward):
         yield start
 
 

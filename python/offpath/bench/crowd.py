@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import subprocess
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
 from offpath.base.errors import UserError
-from offpath.base.processes import handling
 from offpath.lab import inventory
-
-ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Crowd:
@@ -53,14 +48,3 @@ class Crowd:
             inventory.end_processes(lambda: inventory.processes_of_run(self._run))
         for child in self._children:
             child.wait()
-
-
-@contextlib.contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the block as Ctrl-C does, so that nothing is left behind."""
-
-    def end(signum: int, _frame: object) -> None:
-        raise SystemExit(128 + signum)
-
-    with handling(ENDING, end):
-        yield

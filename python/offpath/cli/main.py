@@ -66,9 +66,11 @@ def _status() -> int:
         return 0
     import typer
 
+    from offpath.base import processes
     from offpath.base.errors import UserError
     from offpath.cli.commands import app
 
+    processes.end_in_order()
     # What typer raises of wrong words. Its name and place differ from version to version, so a public heir leads to it:
     # it is the one right below Exception.
     wrong_words = [kind for kind in typer.BadParameter.__mro__ if issubclass(kind, Exception)][-2]

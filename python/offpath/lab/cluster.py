@@ -89,8 +89,11 @@ class Lab:
         if self.plan.rdma:
             virtual.boot_folder()
         state.remove_abandoned()
-        state.claim(self.plan)
+        claimed = False
         try:
+            with processes.undisturbed():
+                state.claim(self.plan)
+                claimed = True
             state.prepare(self.plan, os.getpid() if owned else None)
             network.build(self.plan, progress)
             quota.apply(self.plan)
@@ -105,7 +108,8 @@ class Lab:
                 dpus.start(self.plan, self.inside)
             state.save(self.plan)
         except BaseException:
-            self.down()
+            if claimed:
+                self.down()
             raise
 
     def down(self) -> None:

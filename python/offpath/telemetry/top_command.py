@@ -4,7 +4,6 @@
 import contextlib
 import json
 import select
-import signal
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -37,8 +36,6 @@ def top_command(
 
         offpath top --interval 5 12345
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt_once)
     with contextlib.suppress(KeyboardInterrupt), jobs.watched(job) as watched:
         looks = _looks(watched, interval)
         if as_json:
@@ -50,12 +47,6 @@ def top_command(
         for each in watched:
             if each.observation.ended():
                 console.note(f"job {each.name} has ended.")
-
-
-def _interrupt_once(*_) -> None:
-    # A launcher in between passes it on a second time: not into the cleaning up.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 def _looks(watched: list[jobs.Job], interval: float) -> Iterator[list[dict]]:

@@ -15,7 +15,6 @@ from offpath.base import commands
 from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers
 from offpath.bench import guest_launches
-from offpath.bench.crowd import ended_by_signals
 from offpath.bench.guest_launches import COMPUTES, ONE, OWN, SLEEPS, Outcome, Setting
 from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns
 from offpath.bench.measuring import Peer
@@ -120,10 +119,9 @@ def guest_command(
         for each in settings
     ]  # fmt: skip
     meta = comparison.base_meta(kinds) | {"cores": local.available_cores(), "seconds": seconds, "threads": threads}
-    with ended_by_signals():
-        alone = guest_launches.computation_alone()
-        about = runs * len(settings) * len(chosen) * (seconds + START_S)
-        meta |= turns.measure([Site(rounds)], runs, about) | {"noise_ms": NOISE_MS}
+    alone = guest_launches.computation_alone()
+    about = runs * len(settings) * len(chosen) * (seconds + START_S)
+    meta |= turns.measure([Site(rounds)], runs, about) | {"noise_ms": NOISE_MS}
     BENCHMARK.deliver({"meta": meta, "rows": rows_of((case for each in rounds for case in each), alone)}, json_file)
 
 
