@@ -109,6 +109,12 @@ def test_letters_do_not_depend_on_the_locale(tmp_path):
     assert (tmp_path / "x").read_bytes() == "\u00e4\\udcff".encode()
 
 
+@pytest.mark.parametrize("script, status", [("exit 3", 3), ("kill -INT $$", 130), ("true", 1)])
+def test_a_command_of_which_there_is_no_profile_keeps_its_status(script, status, tmp_path):
+    ended = offpath("profile", "--", "sh", "-c", script, cwd=tmp_path)
+    assert_one_line_error(ended, "no rank recorded anything", status=status)
+
+
 @pytest.mark.parametrize("options", [[], ["--quiet"]])
 def test_what_is_to_be_ignored_the_command_ignores_as_well(options):
     """As nohup wants it, and a shell of what is in the background. Launchers hear it all the same."""

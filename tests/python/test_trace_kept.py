@@ -14,7 +14,7 @@ from offpath.base.paths import paths
 from offpath.launch import mpis
 from offpath.plan import profile_command
 from offpath.telemetry import operations, otf2_export, perfetto
-from offpath.trace import record
+from offpath.trace import profile, record
 from telemetry_support import part, rank_lines, write_parts
 
 OPERATIONS = 1052  # of each rank, in programs/cut.c
@@ -118,6 +118,17 @@ def test_a_profile_on_a_full_disk_says_so(tmp_path):
     (tmp_path / "rank.0").write_bytes(part(lines[:4]))
     with pytest.raises(UserError, match="cut short .disk full."):
         profile_command.merge(tmp_path / "rank", tmp_path / "p.jsonl")
+
+
+def test_a_profile_that_is_of_no_use_does_not_replace_one_that_is(tmp_path):
+    (tmp_path / "p.jsonl").write_text("of an earlier run")
+    for cut in (4, None):  # without its end, and without the other rank
+        lines = rank_lines(0)
+        lines[0] |= {"format": profile.FORMAT, "version": profile.VERSION}
+        (tmp_path / "rank.0").write_bytes(part(lines[:cut]))
+        with pytest.raises(UserError, match="p.jsonl is cut short .rank "):
+            profile_command.merge(tmp_path / "rank", tmp_path / "p.jsonl")
+        assert (tmp_path / "p.jsonl").read_text() == "of an earlier run"
 
 
 @requires_root

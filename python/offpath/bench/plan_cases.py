@@ -189,8 +189,7 @@ class App:
         with handover.folder() as folder:
             prefix, merged = folder / "rank", folder / "profile.jsonl"
             comparison.run_for_json(where, self.setting.mpi, self.argv, False, profile_command.variables(prefix))
-            profile_command.merge(prefix, merged)
-            return profile.load(merged)
+            return profile_command.merge(prefix, merged)
 
     def _launch(self, where: Place) -> int:
         recorded = sorted(self.host.launches, key=lambda found: found.end_ns)

@@ -43,8 +43,10 @@ def profile_command(
         prefix = folder / "rank"
         argv, extra = injection.with_variables(command, variables(prefix))
         result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
-        merge(prefix, output)
-    found = profiles.load(output)
+        try:
+            found = merge(prefix, output)
+        except UserError as error:
+            raise UserError(str(error), result.ending or error.exit_code) from None
     records = sum(len(rank.records) for rank in found.ranks)
     console.note(
         f"{len(found.ranks)} ranks, {found.end_ns / 1e9:.3f} s, {records} records: {output}. "
@@ -58,8 +60,9 @@ def variables(prefix: Path) -> dict[str, str]:
     return {"LD_PRELOAD": injection.preload([str(built(paths().preload_library))]), VARIABLE: str(prefix)}
 
 
-def merge(prefix: Path, output: Path) -> None:
-    """One file of what the ranks wrote, and of where in the program that was."""
+def merge(prefix: Path, output: Path) -> profiles.Profile:
+    """One file of what the ranks wrote, and of where in the program that was. Raises UserError where that is of no use:
+    what was there before stays then."""
     parts = sorted(prefix.parent.glob(prefix.name + ".*"))
     if not parts:
         raise UserError(
@@ -74,5 +77,9 @@ def merge(prefix: Path, output: Path) -> None:
                 file.write(json.dumps(line) + "\n")
         found = sites.look_up(places - {None})
         file.write(json.dumps({"sites": [site.to_json() for site in found.values()]}) + "\n")
-    if failure is not None:
-        raise UserError(f"{output} is cut short ({write_error(failure)}). Make room there and record the run again.", 1)
+        if failure is not None:
+            raise UserError(
+                f"{output} is cut short ({write_error(failure)}). Make room there and record the run again.", 1
+            )
+        file.flush()
+        return profiles.of_text(Path(file.name).read_text(encoding="utf-8"), output)

@@ -40,10 +40,15 @@ class Profile:
 def load(file: Path) -> Profile:
     """Raises UserError with one line for a file that is foreign or cut short."""
     room.check([file], room.OF_JSON, str(file), "Profile a shorter run, or plan where there is more memory")
+    return of_text(files.read_text(file, "profile", AGAIN), file)
+
+
+def of_text(content: str, file: Path) -> Profile:
+    """What is in it, or is to be."""
     ranks: dict[int, Rank] = {}
     current: Rank | None = None
     places: dict[sites.Place, sites.Site] = {}
-    for number, text in enumerate(files.read_text(file, "profile", AGAIN).splitlines(), start=1):
+    for number, text in enumerate(content.splitlines(), start=1):
         line = _parsed(text, file, number)
         if "format" in line or current is None:
             current = _header(line, file)

@@ -119,8 +119,7 @@ def _record(mpi: str, argv: list[str], policy: str, where: Place) -> Sweeps:
     with handover.folder() as folder:
         prefix, merged = folder / "rank", folder / "profile.jsonl"
         found = _launch(mpi, argv, where, False, profile_command.variables(prefix))
-        profile_command.merge(prefix, merged)
-        return Sweeps(found.sweep_ms, found.waited_ms, found.bits, profile.load(merged))
+        return Sweeps(found.sweep_ms, found.waited_ms, found.bits, profile_command.merge(prefix, merged))
 
 
 def _launch(mpi: str, argv: list[str], where: Place, offload: bool, env: dict[str, str]) -> Sweeps:
