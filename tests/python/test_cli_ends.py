@@ -4,6 +4,7 @@ that have gone, limits, signals, names that are no words."""
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, eventually, offpath, requires_root, succeeded
 from offpath.base import console, files
+from offpath.bench.kit import turns
 from offpath.lab import inventory
 
 SCALE = ["plan", "scale", "--nodes", "2"]
@@ -113,6 +115,18 @@ def test_letters_do_not_depend_on_the_locale(tmp_path):
 def test_a_command_of_which_there_is_no_profile_keeps_its_status(script, status, tmp_path):
     ended = offpath("profile", "--", "sh", "-c", script, cwd=tmp_path)
     assert_one_line_error(ended, "no rank recorded anything", status=status)
+
+
+def test_a_program_that_we_need_and_that_is_missing_is_named(tmp_path):
+    for name in ("sh", "dirname", "readlink"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    assert_one_line_error(offpath("info", "/bin/true", env={"PATH": str(tmp_path)}), "ldd was not found")
+
+
+def test_how_far_it_is_goes_to_terminals_only(capsys):
+    with turns.announced(3, None) as progress:
+        progress.advance(progress.task_ids[0])
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize("options", [[], ["--quiet"]])

@@ -77,7 +77,7 @@ def demo_command(
     built(paths().preload_library)
     loopback = loopback or not comparison.lab_is_possible()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console.err) as progress:
+    with Progress(*columns, console=console.err, disable=not console.is_interactive()) as progress:
         watch = _Watch(progress, len(kinds) * 2 * pairs)
         result = _run(kinds, seconds, pairs, rate, n, work, policy, loopback, watch)
     demo_report.show(result)

@@ -95,9 +95,11 @@ def _refused(error: OSError) -> int:
         return 1
     if write_error(error.errno) == DISK_FULL:
         return _failed(f"{DISK_FULL} (what was being written is not whole). Make room and run it again.")
+    if isinstance(error, FileNotFoundError) and os.sep not in str(error.filename):  # perhaps a program that we run
+        return _failed(f"{error.filename} was not found. Install it, correct PATH, or give another name.")
     if error.filename is not None:
         return _failed(f"{error.filename} cannot be used ({error.strerror}). Give another name, or correct that.")
-    return _failed(f"{error.strerror or error} (the system refuses what this needs). See the limits: ulimit -a.")
+    return _failed(f"{error.strerror or error} (the system says so). Where that is a limit: ulimit -a shows them.")
 
 
 def _failed(text: str, status: int = 1) -> int:

@@ -81,7 +81,8 @@ def announced(launches: int, seconds: float | None) -> Iterator[Progress]:
     about = "" if seconds is None else f", about {duration_text(seconds)}"
     console.note(f"{launches} launches{about}. Ctrl-C ends it and keeps what was measured until then.")
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, TimeRemainingColumn(), console=console.err) as progress:
+    hidden = not console.is_interactive()
+    with Progress(*columns, TimeRemainingColumn(), console=console.err, disable=hidden) as progress:
         progress.add_task("", total=launches)
         yield progress
 
