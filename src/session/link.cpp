@@ -36,7 +36,9 @@ std::string node_suffix() {
 }
 
 Result<std::string> checked_folder(const std::string& folder) {
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+  if (mkdir(folder.c_str(), 0700) == 0) {
+    chmod(folder.c_str(), 0700);  // whatever the umask: it stays for later jobs
+  } else if (errno != EEXIST) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno,
                                 "cannot create %.100s (the service's sockets live there). Set OFFPATH_RUNTIME_DIR",
                                 folder.c_str());

@@ -9,11 +9,12 @@ from dataclasses import asdict
 
 import pytest
 from conftest import assert_one_line_error, offpath
-from offpath.base import proc
+from offpath.base import handover, proc
 from offpath.base.errors import UserError
 from offpath.base.files import new_file, private_folder
 from offpath.base.paths import runtime_folder
 from offpath.dpu import service
+from offpath.launch import stats
 
 
 @pytest.fixture
@@ -25,6 +26,17 @@ def folder(tmp_path, monkeypatch):
 
 def test_it_is_made_for_its_owner_only(folder):
     assert runtime_folder() == folder and folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_is_made_for_a_run_can_be_used_and_removed_whatever_the_umask(folder, tmp_path):
+    """It would stay as a folder that nobody can enter, and later runs would have no service."""
+    before = os.umask(0o777)
+    try:
+        with handover.folder(beside=tmp_path / "t.json") as made, stats.private_file(made) as file:
+            modes = [os.stat(each).st_mode & 0o777 for each in (runtime_folder(), made, file)]
+    finally:
+        os.umask(before)
+    assert modes == [0o700, 0o700, 0o600]
 
 
 @pytest.mark.parametrize("kind", ("open", "link", "file", "missing parent", "foreign"))

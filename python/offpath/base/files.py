@@ -18,12 +18,18 @@ from offpath.base.errors import UserError, write_error
 Taken = TypeVar("Taken")
 
 
+def new_folder(folder: Path) -> None:
+    """For us only, who can use and remove it whatever the umask. Raises FileExistsError."""
+    folder.mkdir(mode=0o700)
+    folder.chmod(0o700)
+
+
 def private_folder(folder: Path) -> Path:
     """The folder, made if it is not there. Raises UserError unless it is one, no link, that only we can use:
     what lies in it is believed."""
     try:
         with contextlib.suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
+            new_folder(folder)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         raise UserError(

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from offpath.base import abandoned, proc
+from offpath.base import abandoned, files, proc
 from offpath.base.errors import UserError
 from offpath.base.paths import runtime_folder
 
@@ -83,7 +83,7 @@ def _places(beside: Path | None) -> Iterator[Path]:
 def _made_in(place: Path) -> Iterator[Path]:
     made = place / f"{_prefix(os.getpid())}{os.urandom(4).hex()}"
     with abandoned.recorded(made):
-        made.mkdir(mode=0o700)
+        files.new_folder(made)
         try:
             yield made
         finally:

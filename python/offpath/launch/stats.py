@@ -21,6 +21,7 @@ PETSC = "petsc"  # whose line it is, where it is not a rank of an MPI
 def private_file(folder: Path) -> Iterator[str]:
     """An empty file for OFFPATH_STATS_FILE that is gone afterwards; with `folder` if we are killed."""
     handle, name = tempfile.mkstemp(prefix="offpath-stats-", suffix=".jsonl", dir=folder)
+    os.fchmod(handle, 0o600)  # whatever the umask: ranks write there
     os.close(handle)
     try:
         yield name

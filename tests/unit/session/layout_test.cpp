@@ -268,6 +268,23 @@ TEST(Link, SocketNamesDifferAndHideTheToken) {
   EXPECT_EQ(names.begin()->size(), strlen("/x/0123456789abcdef-01234567.sock"));
 }
 
+// It would stay as one that nobody can enter, and later jobs would have no service.
+TEST(Link, ItsFolderCanBeUsedWhateverTheUmask) {
+  char parent[] = "/tmp/offpath-test-XXXXXX";
+  ASSERT_NE(mkdtemp(parent), nullptr);
+  const std::string own = std::string(parent) + "/own";
+  setenv("OFFPATH_RUNTIME_DIR", own.c_str(), 1);
+  const mode_t before = umask(0777);
+  EXPECT_TRUE(runtime_folder().ok());
+  umask(before);
+  struct stat info {};
+  ASSERT_EQ(stat(own.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700U);
+  rmdir(own.c_str());
+  rmdir(parent);
+  unsetenv("OFFPATH_RUNTIME_DIR");
+}
+
 // A launcher hands on the environment of the node it was typed on, whose session folder is nowhere else.
 TEST(Link, WithoutTheSessionsFolderThereIsOneInTmp) {
   const std::string in_tmp = "/tmp/offpath-" + std::to_string(getuid());
