@@ -169,6 +169,24 @@ def test_the_end_of_every_benchmark(tmp_path, capsys):
     assert page.index("a lead") < page.index("With Open MPI") < page.index("mpich a") and "emulated" in page
 
 
+def test_what_was_measured_is_kept_before_it_is_shown(tmp_path, monkeypatch, capsys):
+    """`| head -1`, or a folder that has gone meanwhile, must not cost an hour's results."""
+
+    def shown(*_):
+        raise BrokenPipeError
+
+    benchmark = described(page=Page("A title", "a lead"))
+    meta = {"runs": 3, "complete": True, "failures": [], "hardware": "emulated"}
+    with pytest.raises(FileNotFoundError):
+        benchmark.deliver({"meta": meta, "rows": list(ROWS)}, tmp_path / "gone" / "a.json")
+    assert "checks: 2 of 2 met" in capsys.readouterr().out
+    monkeypatch.setattr(Benchmark, "show", shown)
+    files = tmp_path / "a.json", tmp_path / "a.html"
+    with pytest.raises(BrokenPipeError):
+        benchmark.deliver({"meta": meta, "rows": list(ROWS)}, *files)
+    assert json.loads(files[0].read_text())["rows"] == ROWS and "A title" in files[1].read_text()
+
+
 NEW = """
 from offpath.base import commands
 from offpath.bench.kit import Benchmark, Case, Site, Table, options, rows, turns

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath tune`: decisions from recorded rows, the file it writes, and a real run on a library that does nothing."""
 
+import contextlib
 import json
 
 import pytest
@@ -10,6 +11,7 @@ from offpath.base.paths import paths
 from offpath.bench import tune_command, tuning
 from offpath.launch import policy_table
 from offpath.launch.policy_table import Table
+from offpath.plan import calibrate_command
 
 
 def policy_rows(decisions, table):
@@ -144,6 +146,38 @@ def test_the_file_is_a_policy_and_says_what_it_is_for(tmp_path):
         "ialltoall:0-inf:nodes=2:host", "ialltoall:16K-inf:nodes=2:dpu",
     ]  # fmt: skip
     assert [each.name for each in tmp_path.iterdir()] == ["policy"]
+
+
+def test_what_was_measured_is_kept_before_it_is_shown(tmp_path, monkeypatch, capsys):
+    """`| head -1`, or a folder that has gone meanwhile, must not cost an hour's results."""
+
+    def measured(_kinds, _conditions, series, _more):
+        for case in (case for each in series for case in each.cases):
+            case.launches.append(1.0)
+        return {"meta": META | {"complete": True}, "rows": rows({"dpu": [0.9, 0.9, 1.5, 1.5]})}
+
+    def shown(*_):
+        raise BrokenPipeError
+
+    monkeypatch.setenv(policy_table.FILE_VARIABLE, str(tmp_path / "policy"))
+    monkeypatch.setattr(tune_command.measuring, "compare", measured)
+    shows = tune_command._show
+    monkeypatch.setattr(tune_command, "_show", shown)
+    monkeypatch.setattr(calibrate_command, "show", shown)
+    monkeypatch.setattr(calibrate_command.comparison, "place", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(calibrate_command.fitting, "calibrate", lambda *_: {"network": {"latency_ns": 1}})
+    words = ["--mpi", "mpich", "--collectives", "ialltoall", "--runs", "1", "--json", str(tmp_path / "tuned.json")]
+    with pytest.raises(BrokenPipeError):
+        tune_command.app([*words, "--sizes", ",".join(map(str, SIZES))], standalone_mode=False)
+    with pytest.raises(BrokenPipeError):
+        calibrate_command.app(["--mpi", "mpich", "-o", str(tmp_path / "machine.json")], standalone_mode=False)
+    assert "ialltoall:16K-inf:nodes=2:dpu" in (tmp_path / "policy").read_text()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["machine.json", "policy", "tuned.json"]
+    monkeypatch.setattr(tune_command, "_show", shows)
+    monkeypatch.setattr(tune_command, "write_policy", shown)
+    with pytest.raises(BrokenPipeError):
+        tune_command.app([*words, "--sizes", ",".join(map(str, SIZES))], standalone_mode=False)
+    assert "ialltoall:16K-inf:nodes=2:dpu" in capsys.readouterr().out
 
 
 prefix = prefix_with("bench", "collectives")

@@ -80,9 +80,11 @@ def demo_command(
     with Progress(*columns, console=console.err, disable=not console.is_interactive()) as progress:
         watch = _Watch(progress, len(kinds) * 2 * pairs)
         result = _run(kinds, seconds, pairs, rate, n, work, policy, loopback, watch)
-    demo_report.show(result)
-    files.write_json(out / "result.json", result)
-    files.write_text(out / "demo.html", demo_report.page(result))
+    try:
+        files.write_json(out / "result.json", result)
+        files.write_text(out / "demo.html", demo_report.page(result))
+    finally:  # whichever of both fails
+        demo_report.show(result)
     console.note(f"details: {out / 'result.json'}, chart: {out / 'demo.html'}")
     if not result["verified"]:
         raise UserError("The results differ with Offpath (a wrong answer is worth nothing). Please report this.", 1)

@@ -127,21 +127,23 @@ def tune_command(
         raise UserError("Nothing is left to be measured (each rank needs a partner). Change --nodes or --ppn.")
     rows = policy_table.parse(tuning.sources(decisions, table)).rows
     lines = policy_lines(rows)
-    _show(decisions)
-    print("\n".join(lines))
-    complete = all(result["meta"]["complete"] for result in results)
     written = None
-    if file and complete and lines:
-        write_policy(file, lines, [result["meta"] for result in results])
-        written = str(file)
+    try:
+        if file and lines and all(result["meta"]["complete"] for result in results):
+            write_policy(file, lines, [result["meta"] for result in results])
+            written = str(file)
+        if json_file:
+            texts = [row["text"] for row in rows if row["source"] != policy_table.MEASURED]
+            about = {"file": written, "policy": texts, "measurements": results}
+            files.write_json(json_file, about | {"decisions": [_decision_json(each) for each in decisions]})
+    finally:  # whichever of both fails
+        _show(decisions)
+        print("\n".join(lines))
+    if written:
         readers = f"offpath run uses it on {started.cluster}" if started else "offpath run and the lab use it"
         console.note(f"written to {file}; {readers} from now on.")
     elif file:
         console.note("no policy file was written (not enough was measured to decide by).")
-    if json_file:
-        texts = [row["text"] for row in rows if row["source"] != policy_table.MEASURED]
-        about = {"file": written, "policy": texts, "measurements": results}
-        files.write_json(json_file, about | {"decisions": [_decision_json(each) for each in decisions]})
     raise typer.Exit(max(trust.exit_status(result) for result in results))
 
 

@@ -67,8 +67,10 @@ def calibrate_command(
         built(paths().preload_library)
         with comparison.place(nodes, 1, rate, loopback) as where:
             machine = fitting.calibrate(where, kind, repeats, launches)
-    show(machine)
-    files.write_json(file, machine)
+    try:
+        files.write_json(file, machine)
+    finally:  # whichever of both fails
+        show(machine)
     console.note(f"written to {file}")
 
 

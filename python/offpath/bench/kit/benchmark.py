@@ -64,13 +64,16 @@ class Benchmark:
         return report.page(self.page.title, self.page.lead, sections)
 
     def deliver(self, result: dict, json_file: Path | None, html_file: Path | None = None) -> None:
-        """The end of every benchmark: judges the result, shows and writes it, and ends the command with its status."""
+        """The end of every benchmark: judges the result, writes and shows it, whichever of both fails, and ends the
+        command with its status."""
         result["checks"] = self.checks(result)
         trust.judge(result)
-        self.show(result)
-        trust.show(result)
-        if json_file:
-            files.write_json(json_file, result)
-        if html_file:
-            files.write_text(html_file, self.html(result))
+        try:
+            if json_file:
+                files.write_json(json_file, result)
+            if html_file:
+                files.write_text(html_file, self.html(result))
+        finally:
+            self.show(result)
+            trust.show(result)
         raise typer.Exit(trust.exit_status(result))
