@@ -2,6 +2,7 @@
 """However a command ends, nothing is lost that was there before and nothing stays that was not: full disks, readers
 that have gone, limits, signals, names that are no words."""
 
+import errno
 import os
 import resource
 import shutil
@@ -13,6 +14,7 @@ import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, eventually, offpath, requires_root, succeeded
 from offpath.base import console, files
 from offpath.bench.kit import turns
+from offpath.cli import main
 from offpath.lab import inventory
 
 SCALE = ["plan", "scale", "--nodes", "2"]
@@ -26,12 +28,18 @@ def test_any_name_is_said_in_one_line(name):
 
 
 @pytest.mark.parametrize("words", [["--version"], ["info", "--env"], ["lab", "status", "--json"], ["info", "--help"]])
-def test_results_that_nobody_can_have(words):
+def test_results_that_nobody_can_have(words, monkeypatch):
     """A full disk is one line; a reader that has gone is none."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # it is found out when the command ends
     with open("/dev/full", "w") as full:
         ended = subprocess.run([ROOT / "offpath", *words], stdout=full, stderr=subprocess.PIPE, text=True)
         assert ended.returncode == 1 and ended.stderr.startswith("offpath: disk full ("), ended
         assert ended.stderr.count("\n") == 1, ended
+        # Nor is it said in Python's words where something else went wrong before.
+        wrong = "import sys; from offpath.cli import main; main._status = lambda: print(1) or 2; main.main()"
+        python = [ROOT / ".venv/bin/python", "-c", wrong]
+        ended = subprocess.run(python, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT / "python")
+        assert ended.returncode == 2 and ended.stderr.count("\n") == 1, ended
     ours, theirs = os.pipe()
     os.close(ours)
     ended = subprocess.run([ROOT / "offpath", *words], stdout=theirs, stderr=subprocess.PIPE, text=True)
@@ -61,6 +69,11 @@ def test_old_files_stay_whole_where_there_is_no_room(tmp_path):
     ended = offpath(*SCALE, "--html", str(page), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)))
     assert_one_line_error(ended, str(page))
     assert page.read_text() == "what was there before" and [file.name for file in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_full_disk_names_the_file(capsys):
+    assert main._refused(OSError(errno.ENOSPC, "No space left on device", "a.html")) == 1
+    assert capsys.readouterr().err == "offpath: a.html cannot be written (disk full). Make room and run it again.\n"
 
 
 def test_files_are_written_as_if_in_place(tmp_path):

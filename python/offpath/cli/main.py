@@ -9,6 +9,7 @@ import io
 import os
 import re
 import sys
+from collections.abc import Callable
 
 from offpath.base.version import __version__
 
@@ -17,17 +18,26 @@ def main() -> None:
     """Runs the command line; whatever the user can put right is one line on stderr and an exit status that is not 0."""
     _forget_own_locale()
     _write_anything()
+    status, written = _ended(_status), _ended(_flush)
+    sys.exit(status or written)
+
+
+def _ended(work: Callable[[], int]) -> int:
     try:
-        status = _status()
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        return work()
     except KeyboardInterrupt:
-        status = 130
+        return 130
     except MemoryError:
-        status = _failed("there is not enough memory for this (limits count, too). Give it less, or more memory.")
+        return _failed("there is not enough memory for this (limits count, too). Give it less, or more memory.")
     except OSError as error:
-        status = _refused(error)
-    sys.exit(status)
+        return _refused(error)
+
+
+def _flush() -> int:
+    """Python would do it later, and say it in its own words where that fails."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return 0
 
 
 def _forget_own_locale() -> None:
@@ -89,12 +99,14 @@ def _status() -> int:
 def _refused(error: OSError) -> int:
     from offpath.base.errors import DISK_FULL, write_error
 
-    with contextlib.suppress(OSError):  # what is still to be written would be refused again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if error.filename is None and sys.stdout is sys.__stdout__ is not None:  # it may have been refused, and would again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error.errno == errno.EPIPE:
         return 1
     if write_error(error.errno) == DISK_FULL:
-        return _failed(f"{DISK_FULL} (what was being written is not whole). Make room and run it again.")
+        named = f"{error.filename} cannot be written ({DISK_FULL})"
+        unnamed = f"{DISK_FULL} (what was being written is not whole)"
+        return _failed(f"{unnamed if error.filename is None else named}. Make room and run it again.")
     if isinstance(error, FileNotFoundError) and os.sep not in str(error.filename):  # perhaps a program that we run
         return _failed(f"{error.filename} was not found. Install it, correct PATH, or give another name.")
     if error.filename is not None:
