@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import LIMIT_S, ROOT, assert_one_line_error, eventually, offpath, requires_root, succeeded
+from conftest import LIMIT_S, ROOT, assert_one_line_error, captured, eventually, offpath, requires_root, succeeded
 from offpath.base import console, files
 from offpath.bench.kit import turns
 from offpath.cli import main
@@ -134,6 +134,22 @@ def test_a_program_that_we_need_and_that_is_missing_is_named(tmp_path):
     for name in ("sh", "dirname", "readlink"):
         (tmp_path / name).symlink_to(shutil.which(name))
     assert_one_line_error(offpath("info", "/bin/true", env={"PATH": str(tmp_path)}), "ldd was not found")
+
+
+def test_a_working_directory_that_has_gone(tmp_path):
+    def gone():
+        (tmp_path / "gone").mkdir()
+        os.chdir(tmp_path / "gone")
+        (tmp_path / "gone").rmdir()
+
+    environ = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    for word, *words in (
+        ["x cannot be written", *SCALE, "--html", "x"],  # before anything long begins
+        ["x cannot be written", "split", "pcg", "--json", "x"],
+        ["working directory", "run", "--trace", "x", "--", "true"],
+    ):
+        ended = captured([ROOT / ".venv/bin/python", "-m", "offpath", *words], env=environ, preexec_fn=gone)
+        assert_one_line_error(ended, word)
 
 
 def test_how_far_it_is_goes_to_terminals_only(capsys):

@@ -110,9 +110,10 @@ def test_a_run_without_offpath_records_nothing_and_says_so(option, tmp_path):
 
 
 def test_a_file_that_cannot_be_made_is_one_line():
-    for name in ("/proc/page.html", "x" * 300):  # a folder that takes none, even of root, and a name that is too long
+    # A folder that takes none, even of root, and a name that is too long.
+    for name, words in (("/proc/page.html", "cannot be written"), ("x" * 300, "cannot be used")):
         ended = offpath("plan", "scale", "--nodes", "2", "--html", name)
-        assert_one_line_error(ended, name, "cannot be used")
+        assert_one_line_error(ended, name, words)
 
 
 def test_any_name_and_any_terminal_will_do(tmp_path):

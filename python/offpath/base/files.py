@@ -84,8 +84,10 @@ def writable_file(path: Path | None, option: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{option} {path} cannot be written ({error.strerror}). Give another file.") from None
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+    if path.is_dir() or (path.exists() and not os.access(path, os.W_OK)):
         raise UserError(f"{option} {path} cannot be written (no permission, or a folder). Give another file.")
+    if not path.exists() and (why := no_room(path.parent)):
+        raise UserError(f"{option} {path} cannot be written ({why}). Give another file.")
 
 
 def no_room(folder: Path) -> str:

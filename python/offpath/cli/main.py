@@ -107,6 +107,8 @@ def _refused(error: OSError) -> int:
         named = f"{error.filename} cannot be written ({DISK_FULL})"
         unnamed = f"{DISK_FULL} (what was being written is not whole)"
         return _failed(f"{unnamed if error.filename is None else named}. Make room and run it again.")
+    if isinstance(error, FileNotFoundError) and error.filename is None:  # by os.getcwd()
+        return _failed("the working directory has gone (names of files begin there). Change to another one.")
     if isinstance(error, FileNotFoundError) and os.sep not in str(error.filename):  # perhaps a program that we run
         return _failed(f"{error.filename} was not found. Install it, correct PATH, or give another name.")
     if error.filename is not None:
