@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, captured, eventually, offpath, requires_root, succeeded
+from offpath import split
 from offpath.base import console, files
 from offpath.bench.kit import turns
 from offpath.cli import main
 from offpath.lab import inventory
+from offpath.launch import memory
 
 SCALE = ["plan", "scale", "--nodes", "2"]
 
@@ -25,6 +27,19 @@ def test_any_name_is_said_in_one_line(name):
     written = name.replace("\n", "\\n").replace("\x1b", "\\x1b").replace("\u2028", "\\u2028")
     assert_one_line_error(offpath("info", name), f"{written} was not found")
     assert_one_line_error(offpath("plan", name), f"{written} cannot be read")
+
+
+def test_any_name_is_shown_as_it_is(tmp_path):
+    """rich takes words in brackets for its own."""
+    name, cache = "p[/q]", {"XDG_CACHE_HOME": str(tmp_path)}
+    known = {"machine": "m", "program": name, "launch": "l", "range": "ialltoall:1-2", "path": "host", "host_ns": 1,
+             "dpu_ns": 2, "turns": 40, "seen": "2026-01-01 00:00:00"}  # fmt: skip
+    files.write_json(tmp_path / "known.json", {"format": memory.FORMAT, "practices": [known]})
+    succeeded(offpath("policy", "import", str(tmp_path / "known.json"), env=cache))
+    assert name in succeeded(offpath("policy", "list", env=cache)).stdout
+    (tmp_path / "p[").mkdir()
+    shutil.copy(split.__path__[0] + "/variants/pcg.txt", tmp_path / name)
+    assert name in succeeded(offpath("split", name, cwd=tmp_path)).stdout
 
 
 @pytest.mark.parametrize("words", [["--version"], ["info", "--env"], ["lab", "status", "--json"], ["info", "--help"]])

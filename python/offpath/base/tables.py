@@ -10,6 +10,7 @@ from typing import Any
 from rich import box, table
 from rich.console import Console, ConsoleOptions
 from rich.measure import Measurement
+from rich.text import Text
 
 from offpath.base.console import ANY_WIDTH
 
@@ -23,6 +24,10 @@ class Table(table.Table):
     def __init__(self, *headers: Any, keys: int = 1, together: int = 1, **options: Any):
         super().__init__(*headers, **options)
         self.keys, self.together = keys, together
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        """Texts as they are: names in them may have brackets, which rich takes for its own."""
+        super().add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in cells), **options)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         for piece in self._pieces(console, options):

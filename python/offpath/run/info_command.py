@@ -13,6 +13,7 @@ from typing import Annotated, Optional
 
 import typer
 from rich.markup import escape
+from rich.text import Text
 
 from offpath.base import commands, config, console
 from offpath.base.paths import Paths, paths
@@ -180,7 +181,7 @@ def _show(found: dict) -> None:
         print_line(
             f"  {name}: {escape(part['path'])}" + ("" if part["present"] else "  [red]missing; run: make build[/]")
         )
-    mpi_list = [f"{mpis.TITLES[each['kind']]} {each['version']} ({each['launcher']})" for each in found["mpis"]]
+    mpi_list = [f"{mpis.TITLES[each['kind']]} {each['version']} ({escape(each['launcher'])})" for each in found["mpis"]]
     print_line(f"[bold]MPIs[/]  {', '.join(mpi_list) or 'none; run: make setup'}")
     transports = sorted({f"{each['transport']}/{each['device']}" for each in found["transports"]})
     print_line(f"[bold]Transports[/]  {', '.join(transports) or 'unknown (ucx_info is not installed)'}")
@@ -194,10 +195,8 @@ def _show(found: dict) -> None:
         print_line(f"[bold]{escape(Path(found['program']['path']).name)}[/]  {escape(found['program']['note'])}")
     table = Table("variable", "value", "meaning", box=None, pad_edge=False)
     for row in found["settings"]:
-        value = "-" if row["value"] is None else escape(row["value"])
-        table.add_row(
-            row["name"], f"[bold]{value}[/]" if row["source"] == "environment" else value, escape(row["help"])
-        )
+        value = "-" if row["value"] is None else row["value"]
+        table.add_row(row["name"], Text(value, "bold" if row["source"] == "environment" else ""), row["help"])
     print_line(table)
     for name in found["unknown_variables"]:
         print_line(f"[yellow]{name} is set, but nothing reads it. Check the spelling.[/]")

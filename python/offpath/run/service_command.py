@@ -59,4 +59,4 @@ def _replace(job: jobs.Job) -> None:
         else f"service {before} serves {clients} {processes} of hosts until their agents are replaced, too; run the "
         "command there"
     )
-    console.out.print(f"job {job.name}: {change}", highlight=False, soft_wrap=True)
+    console.out.print(f"job {job.name}: {change}", markup=False, soft_wrap=True)

@@ -12,6 +12,7 @@ from typing import Annotated, Optional
 
 import typer
 from rich import box
+from rich.text import Text
 
 from offpath.base import commands, console, files
 from offpath.base.errors import UserError
@@ -146,10 +147,10 @@ def _draw(text: str, file: Path) -> None:
 
 def _show(program: SplitProgram, costs: Costs, found: Comparison) -> None:
     oplist = program.oplist
-    console.out.print(f"[bold]{oplist.title or oplist.name}[/] ({oplist.source})", soft_wrap=True)
+    console.out.print(Text.assemble((oplist.title or oplist.name, "bold"), f" ({oplist.source})"), soft_wrap=True)
     sides = Table("host", "DPU", box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     for row in columns.rows(program):
-        sides.add_row(*(cell.replace("[", r"\[") for cell in row))
+        sides.add_row(*row)
     console.out.print(sides)
     header = ("per iteration", "direction", "bytes", "copies", "received in the")
     moved = Table(*header, box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console
-from rich.markup import escape
 
 from offpath.base.sizes import rough_size_text as rough
 from offpath.base.sizes import saved_time, seconds
@@ -162,7 +161,7 @@ def _calls(sites: Sequence[CallSite]) -> Table:
         column.no_wrap = column.header != "where"
         column.justify = "left" if column.header in ("call", "path", "where") else "right"
     for row in sites[:CALL_ROWS]:
-        table.add_row(*row.cells, escape(row.site.source))
+        table.add_row(*row.cells, row.site.source)
     return table
 
 
@@ -172,7 +171,7 @@ def _regions(rows: Sequence[tuple[str, ...]]) -> Table:
     for column in table.columns[1:]:
         column.justify, column.no_wrap = "right", True
     for row in rows[:REGION_ROWS]:
-        table.add_row(escape(row[0]), *row[1:])
+        table.add_row(*row)
     return table
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
+from rich.text import Text
+
 from offpath.base import console, tables
 from offpath.bench.kit.tables import ABSENT, Cell, Shown, cell
 from offpath.pages import report
@@ -91,7 +93,7 @@ class Beside(Shown):
             table.columns[0].max_width, table.columns[0].overflow = NAME_WIDTH, "fold"
             for heading, below in parts:
                 table.add_section()
-                table.add_row(f"[bold]{heading}[/]")
+                table.add_row(Text(heading, "bold"))
                 for by_peer in below:
                     table.add_row(*self._cells(peers, by_peer, gains.values()))
             console.out.print(f"[italic]{words}[/]", table, sep="\n")
