@@ -187,6 +187,17 @@ def test_what_was_measured_is_kept_before_it_is_shown(tmp_path, monkeypatch, cap
     assert json.loads(files[0].read_text())["rows"] == ROWS and "A title" in files[1].read_text()
 
 
+def test_an_interruption_before_anything_was_measured_leaves_the_files_of_before(tmp_path):
+    files = tmp_path / "a.json", tmp_path / "a.html"
+    for file in files:
+        file.write_text("of an earlier run")
+    with pytest.raises(typer.Exit) as ended:
+        meta = {"runs": 3, "complete": False, "failures": []}
+        described(page=Page("A title", "a lead")).deliver({"meta": meta, "rows": []}, *files)
+    assert ended.value.exit_code == 130
+    assert [file.read_text() for file in files] == ["of an earlier run"] * 2
+
+
 NEW = """
 from offpath.base import commands
 from offpath.bench.kit import Benchmark, Case, Site, Table, options, rows, turns

@@ -68,10 +68,11 @@ class Benchmark:
         command with its status."""
         result["checks"] = self.checks(result)
         trust.judge(result)
+        found = trust.all_rows(result) or result["meta"].get("failures")  # else what was there before says more
         try:
-            if json_file:
+            if json_file and found:
                 files.write_json(json_file, result)
-            if html_file:
+            if html_file and found:
                 files.write_text(html_file, self.html(result))
         finally:
             self.show(result)
