@@ -112,8 +112,8 @@ int offpath_session_busy(offpath_session_t* session);
  * the service's cores does well to sleep. Never blocks; a load. */
 int offpath_session_used(offpath_session_t* session);
 
-/* 1 where the service works in the memory of offpath_memory_allocate itself, 0 where it is on another machine: vector
- * programs fail there. The same as long as the session lives; a load. */
+/* 1 where the service works in the memory of offpath_memory_allocate itself, 0 where it is on another machine: then what
+ * vector programs work on crosses a link. The same as long as the session lives; a load. */
 int offpath_session_shares_memory(offpath_session_t* session);
 
 /* Number of operations of this session that finished so far (wraps); the loss of the service counts, too. Pair with
@@ -435,8 +435,9 @@ void offpath_memory_release(offpath_session_t* session, const void* base, uint64
  * one pass over the vectors: rows of matrices are multiplied, then scalar steps `before`, then the statements, then
  * reduce_count scalars from reduce_first on are summed over the team, then scalar steps `after`.
  *
- * Scalars, vectors and matrices lie in memory of offpath_memory_allocate, aligned to 8 bytes; vectors do not overlap. The
- * services of all members must share it (offpath_session_shares_memory).
+ * Scalars, vectors and matrices lie in memory of offpath_memory_allocate, aligned to 8 bytes; vectors do not overlap. A
+ * service on another machine (offpath_session_shares_memory) has memory of its own for them, of that machine at most a
+ * half: what a program reads comes there before it, and what it has written goes back after it.
  * Programs of one member on a team take effect in the order of posting, each seeing all of the ones before; what failed
  * fails those posted behind it and not yet begun. Sums depend on values, lengths, team and nodes alone: they are the
  * same run to run and, those over the team, on all members. */
@@ -514,6 +515,25 @@ typedef struct offpath_program_params {
  *           memory that is not shared with OFFPATH_ERR_MEMORY_FAULT; on the other members it fails, too, if they need
  *           its scalars. */
 offpath_status_t offpath_program(offpath_team_t* team, const offpath_program_t* program, offpath_op_t** op);
+
+/* What crosses the link to a service on another machine, besides the scalars, which always do. Vectors are numbers of the
+ * program's. What does not come has the values that programs of this session have left there; what does not go back the
+ * values here that it had. */
+#define OFFPATH_CROSSING_MATRICES 1 /* the program's matrices come, too: with the first that names them */
+
+typedef struct offpath_crossing {
+  uint32_t struct_bytes; /* sizeof(offpath_crossing_t) */
+  uint32_t flags;        /* OFFPATH_CROSSING_MATRICES */
+  const uint32_t* in;    /* vectors that come before the program */
+  const uint32_t* out;   /* vectors that go back after it: those that only matrices write with these rows alone */
+  uint32_t in_count;
+  uint32_t out_count;
+} offpath_crossing_t;
+
+/* As offpath_program, of which vectors may stay with the service from one program to the next. Where memory is shared it
+ * is the same. crossing: copied before the call returns; NULL: all that is read comes, all that is written goes back. */
+offpath_status_t offpath_program_crossing(offpath_team_t* team, const offpath_program_t* program,
+                                          const offpath_crossing_t* crossing, offpath_op_t** op);
 
 /* ---- windows and one-sided operations ------------------------------------------------------------------------- */
 

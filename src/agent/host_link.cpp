@@ -39,8 +39,10 @@ void HostLink::attach(HostClient client, uint32_t flags) {
   const uint32_t number = next_client_++;
   base::watch(epoll_.get(), client.socket(), number);
   if (client.alive() >= 0) base::watch(epoll_.get(), client.alive(), kProcessBit | number);
+  const session::SegmentHeader& head = client.header();
   link_.add_record(EntryKind::attach, number,
-                   AttachBody{session::kLinkVersion, session::kVersion, flags, client.process()});
+                   AttachBody{session::kLinkVersion, session::kVersion, flags, client.process(), head.shared_address,
+                              head.shared_bytes});
   clients_.emplace(number, std::move(client));
 }
 

@@ -5,6 +5,8 @@
 #include "base/records.hpp"
 #include "tasks/record.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -21,12 +23,26 @@ using session::SlotState;
 using session::TeamRecord;
 using session::WindowRecord;
 
-Result<std::shared_ptr<Mirror>> Mirror::make() {
-  auto memory = Memfd::create("offpath-mirror", session::kSegmentBytes);
+namespace {
+// Pages come when they are touched: more than there can be would end the service.
+uint64_t room_for(uint64_t shared_bytes) {
+  const uint64_t machine =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::min(shared_bytes, machine / 2) / session::kHeaderBytes * session::kHeaderBytes;
+}
+}  // namespace
+
+Result<std::shared_ptr<Mirror>> Mirror::make(uint64_t shared_address, uint64_t shared_bytes) {
+  uint64_t room = room_for(shared_bytes);
+  auto memory = Memfd::create("offpath-mirror", session::kSegmentBytes + room);
+  if (!memory.ok() && room > 0) memory = Memfd::create("offpath-mirror", session::kSegmentBytes + (room = 0));
   if (!memory.ok()) return memory.status();
   auto host = Memfd::create("offpath-mirrored", session::kSegmentBytes);
   if (!host.ok()) return host.status();
-  return std::shared_ptr<Mirror>(new Mirror(std::move(memory.value()), std::move(host.value())));
+  std::shared_ptr<Mirror> mirror(new Mirror(std::move(memory.value()), std::move(host.value())));
+  mirror->header().shared_address = shared_address;
+  mirror->header().shared_bytes = room;
+  return mirror;
 }
 
 Mirror::Mirror(Memfd memory, Memfd host) : memory_(std::move(memory)), host_(std::move(host)), data_(memory_.data()) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mirror: a client's session segment on the DPU, without the shared memory. The service works on it as on a segment; what
-// comes from the host is put there, and what the service has written is found by comparing the words that it may be
-// writing with what the host has.
+// Mirror: a client's session segment on the DPU. The service works on it as on a segment; what comes from the host is put
+// there, and what the service has written is found by comparing the words that it may be writing with what the host has.
+// Behind it, where the client has its shared memory, is memory of this machine, which vector programs work on
+// (docs/design/0058-solver-vectors-on-dpus.md).
 //
 // One thread, of the worker that serves the client; whose link it is, too.
 #pragma once
@@ -17,7 +18,8 @@ namespace offpath::agent {
 
 class Mirror {
  public:
-  static base::Result<std::shared_ptr<Mirror>> make();
+  // The client's shared memory; of what is more than half of this machine's there is none here.
+  static base::Result<std::shared_ptr<Mirror>> make(uint64_t shared_address = 0, uint64_t shared_bytes = 0);
 
   // What the service is given. Once.
   base::Memfd take_memory() { return std::move(memory_); }

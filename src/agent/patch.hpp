@@ -17,6 +17,8 @@ struct AttachBody {
   uint32_t segment_version = 0;  // session::kVersion
   uint32_t flags = 0;            // session::AttachRequest
   int32_t process = 0;           // for a person
+  uint64_t shared_address = 0;   // of the memory that a service here would share
+  uint64_t shared_bytes = 0;
 };
 
 struct Submission {
@@ -45,7 +47,7 @@ struct Word {
   How how = How::store;
   uint64_t value = 0;
 };
-static_assert(sizeof(AttachBody) == 16 && sizeof(Submission) == 8 && sizeof(Piece) == 8 && sizeof(AskedBody) == 8 &&
+static_assert(sizeof(AttachBody) == 32 && sizeof(Submission) == 8 && sizeof(Piece) == 8 && sizeof(AskedBody) == 8 &&
               sizeof(WordsHead) == 16 && sizeof(Word) == 16);
 
 // The body of `submit` for what the client has put into that slot: the slot, its record, and of a new team or window

@@ -31,12 +31,12 @@ uint64_t count_terms(const offpath_program_t& p) {
   return count;
 }
 
-uint64_t record_bytes(const offpath_program_t& p, uint32_t team_size) {
+uint64_t record_bytes(const offpath_program_t& p, const offpath_crossing_t& c, uint32_t team_size) {
   return sizeof(layout::ProgramRecord) + p.vectors_count * sizeof(uint64_t) +
          p.matrices_count * sizeof(layout::MatrixRecord) +
          (uint64_t{p.before_count} + p.after_count) * sizeof(layout::ScalarStepRecord) +
          p.statements_count * sizeof(layout::StatementRecord) + count_terms(p) * sizeof(layout::TermRecord) +
-         uint64_t{team_size} * sizeof(uint32_t);
+         sizeof(layout::CrossingRecord) + (uint64_t{c.in_count} + c.out_count + team_size) * sizeof(uint32_t);
 }
 
 uint64_t address_of(const void* memory) { return reinterpret_cast<uint64_t>(memory); }
@@ -47,11 +47,12 @@ void write_steps(offpath::base::RecordWriter& writer, std::span<const offpath_sc
   }
 }
 
-void write_record(const offpath_program_t& p, std::vector<uint8_t>& out) {
+void write_record(const offpath_program_t& p, const offpath_crossing_t& c, uint32_t crossing,
+                  std::vector<uint8_t>& out) {
   offpath::base::RecordWriter writer(out);
   writer.write(layout::ProgramRecord{p.rows, address_of(p.scalars), p.scalars_count, p.reduce_first, p.reduce_count,
                                      p.vectors_count, p.matrices_count, p.before_count, p.after_count,
-                                     p.statements_count, static_cast<uint32_t>(count_terms(p)), 0});
+                                     p.statements_count, static_cast<uint32_t>(count_terms(p)), crossing});
   for (const double* vector : std::span(p.vectors, p.vectors_count)) writer.write(address_of(vector));
   for (const offpath_matrix_rows_t& m : std::span(p.matrices, p.matrices_count)) {
     writer.write(layout::MatrixRecord{m.first_row, m.rows, address_of(m.offsets), address_of(m.columns),
@@ -69,19 +70,36 @@ void write_record(const offpath_program_t& p, std::vector<uint8_t>& out) {
       writer.write(layout::TermRecord{term.scalar, term.vector});
     }
   }
+  if (crossing == 0) return;
+  writer.write(layout::CrossingRecord{c.in_count, c.out_count});
+  writer.write_all(std::span(c.in, c.in_count));
+  writer.write_all(std::span(c.out, c.out_count));
+}
+
+bool is_good(const offpath_crossing_t& c) {
+  return c.struct_bytes == sizeof(c) && (c.flags & ~uint32_t{OFFPATH_CROSSING_MATRICES}) == 0 &&
+         !is_missing(c.in, c.in_count) && !is_missing(c.out, c.out_count);
 }
 
 }  // namespace
 
 extern "C" offpath_status_t offpath_program(offpath_team_t* team, const offpath_program_t* program,
                                             offpath_op_t** out) {
+  return offpath_program_crossing(team, program, nullptr, out);
+}
+
+extern "C" offpath_status_t offpath_program_crossing(offpath_team_t* team, const offpath_program_t* program,
+                                                     const offpath_crossing_t* crossing, offpath_op_t** out) {
   if (team == nullptr || program == nullptr || out == nullptr) return OFFPATH_ERR_ARGUMENT;
   offpath::base::ErrnoGuard guard;
   *out = nullptr;
   offpath_session& session = *team->session;
   if (!session.mine()) return OFFPATH_ERR_STATE;
   if (program->struct_bytes != sizeof(*program) || !is_whole(*program)) return OFFPATH_ERR_ARGUMENT;
-  const uint64_t bytes = record_bytes(*program, team->size);
+  if (crossing != nullptr && !is_good(*crossing)) return OFFPATH_ERR_ARGUMENT;
+  const offpath_crossing_t c = crossing == nullptr ? offpath_crossing_t{} : *crossing;
+  const uint32_t matrices = (c.flags & OFFPATH_CROSSING_MATRICES) != 0 ? layout::kMatricesCross : 0;
+  const uint64_t bytes = record_bytes(*program, c, team->size);
   if (bytes > layout::kSegmentBytes) return OFFPATH_ERR_NO_MEMORY;
   auto op = std::make_unique<offpath_op>();
   op->session = &session;
@@ -89,7 +107,7 @@ extern "C" offpath_status_t offpath_program(offpath_team_t* team, const offpath_
   op->kind = layout::OpKind::program;
   op->name = "program";
   op->record.reserve(bytes);
-  write_record(*program, op->record);
+  write_record(*program, c, crossing == nullptr ? 0 : layout::kNamesCrossing | matrices, op->record);
   op->record.resize(bytes);  // behind it the member's counters (Slot::open)
   std::lock_guard lock(session.mutex);
   return session.post(std::move(op), out);

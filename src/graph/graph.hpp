@@ -36,7 +36,8 @@ inline constexpr uint32_t kScratch = UINT32_MAX - 1;  // Place::layout: scratch 
 
 // Where bytes of an operation lie: byte `offset` of the block that begins at `base`. kClient: base is a client address.
 // kScratch: base is an offset into the scratch that the engine provides. Else the block lies at client address `base`
-// as graph.layouts[layout] says. With a `file` the same in graph.files[file - 1], where addresses are offsets.
+// as graph.layouts[layout] says. With a `file` the same in graph.files[file - 1], where addresses are offsets (or the
+// member's memory, of a graph that works on other memory).
 struct Place {
   uint64_t base = 0;
   uint64_t offset = 0;

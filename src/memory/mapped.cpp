@@ -18,6 +18,18 @@ uint64_t total(std::span<const Range> ranges) {
                          [](uint64_t sum, const Range& range) { return sum + range.bytes; });
 }
 
+class Nothing : public Port {
+ public:
+  Outcome read(void*, uint64_t address, size_t bytes, Ticket) const override { return refused(address, bytes); }
+  Outcome write(uint64_t address, const void*, size_t bytes, Ticket) const override { return refused(address, bytes); }
+
+ private:
+  static base::Status refused(uint64_t address, size_t bytes) {
+    return base::Status::error(OFFPATH_ERR_MEMORY_FAULT, "%zu bytes at %#llx lie outside the shared memory", bytes,
+                               static_cast<unsigned long long>(address));
+  }
+};
+
 class MappedPort : public Port {
  public:
   MappedPort(const Region& region, std::unique_ptr<Port> rest, std::shared_ptr<Aliases> aliases)
@@ -160,6 +172,7 @@ class MappedPort : public Port {
 }  // namespace
 
 std::unique_ptr<Port> make_mapped(const Region& region, std::unique_ptr<Port> rest, std::shared_ptr<Aliases> aliases) {
+  if (rest == nullptr) rest = std::make_unique<Nothing>();
   if (aliases == nullptr) aliases = std::make_shared<Aliases>();
   return std::make_unique<MappedPort>(region, std::move(rest), std::move(aliases));
 }

@@ -99,7 +99,7 @@ struct Region {
 };
 
 // What lies in the region is used in place, by memcpy or through view(), as is what aliases say lies there, too
-// (memory/aliases.hpp; null: nothing does); everything else by `rest`.
+// (memory/aliases.hpp; null: nothing does); everything else by `rest` (null: every access to it fails).
 class Aliases;
 std::unique_ptr<Port> make_mapped(const Region& region, std::unique_ptr<Port> rest,
                                   std::shared_ptr<Aliases> aliases = nullptr);

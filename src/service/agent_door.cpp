@@ -111,7 +111,7 @@ void AgentDoor::attach(uint32_t number, fabric::Bytes body) {
     return refuse(
         number, Status::error(OFFPATH_ERR_NO_SERVICE, "host and DPU run different releases. Install the same on both"));
   }
-  auto mirror = agent::Mirror::make();
+  auto mirror = agent::Mirror::make(request.shared_address, request.shared_bytes);
   if (!mirror.ok()) return refuse(number, mirror.status());
   auto view = session::SegmentView::open(mirror.value()->take_memory());
   int ends[2];

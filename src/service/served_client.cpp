@@ -239,7 +239,10 @@ base::Result<graph::Graph> ServedClient::expand_program(const Slot& slot, const 
   auto program = translate(std::move(arguments.value()));
   if (!program.ok()) return program.status();
   if (const Status status = ops::check(program.value()); !status.ok()) return status;
-  return ops::expand(std::move(program.value()), topology);
+  if (reflection_ == nullptr) return ops::expand(std::move(program.value()), topology);
+  const memory::Region region{view_.shared_address(), view_.shared_bytes(), view_.shared_data(), view_.mapping()};
+  const ops::Far far{memory_, memory::make_mapped(region, nullptr)};
+  return ops::expand(std::move(program.value()), topology, &far);
 }
 
 base::Result<graph::Graph> ServedClient::expand_collective(const Slot& slot, ServedTeam& team) const {

@@ -24,6 +24,9 @@ base::Result<ops::Program> translate(session::ProgramArguments arguments) {
   out.scalars = head.scalars;
   out.reduce_first = head.reduce_first;
   out.reduce_count = head.reduce_count;
+  if ((head.crossing & session::kNamesCrossing) != 0) {
+    out.crossing = {std::move(arguments.in), std::move(arguments.out), (head.crossing & session::kMatricesCross) != 0};
+  }
   for (const session::MatrixRecord& record : arguments.matrices) {
     out.matrices.push_back({{record.rows, record.entries, record.columns_count},
                             record.first_row,

@@ -129,6 +129,9 @@ struct alignas(64) WindowRecord {
 };
 static_assert(sizeof(WindowRecord) == 128);
 
+inline constexpr uint32_t kNamesCrossing = 1;  // CrossingRecord behind all; else all crosses that is read or written
+inline constexpr uint32_t kMatricesCross = 2;
+
 // A vector program's arguments: this, then the arrays in the order of their counts. Values are those of offpath.h.
 struct ProgramRecord {
   uint64_t rows;
@@ -142,9 +145,16 @@ struct ProgramRecord {
   uint32_t after_count;       // ScalarStepRecord
   uint32_t statements_count;  // StatementRecord
   uint32_t terms_count;       // TermRecord, of all statements one after the other
-  uint32_t reserved;
+  uint32_t crossing;          // kNamesCrossing, kMatricesCross
 };
 static_assert(sizeof(ProgramRecord) == 56);
+
+// What crosses the link to a service on another machine.
+struct CrossingRecord {
+  uint32_t in_count;   // uint32_t: vectors
+  uint32_t out_count;  // uint32_t: vectors
+};
+static_assert(sizeof(CrossingRecord) == 8);
 
 struct MatrixRecord {
   uint64_t first_row;

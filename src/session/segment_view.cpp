@@ -149,6 +149,12 @@ Result<ProgramArguments> SegmentView::program_arguments(const Slot& slot) const 
       !reader.read_all(out.terms, out.head.terms_count)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "program arguments lie outside the segment");
   }
+  CrossingRecord crossing{};
+  const bool names = (out.head.crossing & kNamesCrossing) != 0;
+  if (names && (!reader.read(crossing) || !reader.read_all(out.in, crossing.in_count) ||
+                !reader.read_all(out.out, crossing.out_count))) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "what crosses of a program lies outside the segment");
+  }
   uint64_t terms = 0;
   for (const StatementRecord& statement : out.statements) terms += statement.terms_count;
   if (terms != out.terms.size()) {

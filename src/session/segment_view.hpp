@@ -32,6 +32,7 @@ struct ProgramArguments {
   std::vector<ScalarStepRecord> before, after;
   std::vector<StatementRecord> statements;
   std::vector<TermRecord> terms;  // exactly as many as the statements count together
+  std::vector<uint32_t> in, out;
 };
 
 // Is it one of the operations that the counters in the segment are about?

@@ -9,7 +9,8 @@ namespace {
 
 // A program that would be fine if its arrays were shared memory.
 std::vector<uint8_t> good_program() {
-  const ProgramRecord head{100, 0x10000, 4, 0, 1, 2, 1, 1, 1, 2, 4, 0};
+  const ProgramRecord head{100, 0x10000, 4, 0, 1, 2, 1, 1, 1, 2, 4, kNamesCrossing};
+  const uint32_t crossing[4] = {1, 1, 0, 1};
   const uint64_t vectors[2] = {0x20000, 0x30000};
   const MatrixRecord matrix{0, 10, 0x40000, 0x50000, 0x60000, 30, 100, 0, 1};
   const ScalarStepRecord steps[2] = {{OFFPATH_SCALAR_COPY, 0, 0, 0}, {OFFPATH_SCALAR_DIVIDE, 1, 0, 1}};
@@ -20,7 +21,7 @@ std::vector<uint8_t> good_program() {
     const auto* bytes = reinterpret_cast<const uint8_t*>(&part);
     out.insert(out.end(), bytes, bytes + sizeof(part));
   };
-  add(head), add(vectors), add(matrix), add(steps), add(statements), add(terms);
+  add(head), add(vectors), add(matrix), add(steps), add(statements), add(terms), add(crossing);
   return out;
 }
 

@@ -42,9 +42,10 @@ struct Arrays {
   std::vector<double*> vectors;
 };
 
-offpath_status_t run(const Process& p, offpath_team_t* team, const offpath_program_t& program) {
+offpath_status_t run(const Process& p, offpath_team_t* team, const offpath_program_t& program,
+                     const offpath_crossing_t* crossing = nullptr) {
   offpath_op_t* op = nullptr;
-  REQUIRE_STATUS(offpath_program(team, &program, &op), OFFPATH_OK);
+  REQUIRE_STATUS(offpath_program_crossing(team, &program, crossing, &op), OFFPATH_OK);
   const offpath_status_t status = offpath_op_wait(op, kLongNs);
   REQUIRE(status != OFFPATH_IN_PROGRESS);
   offpath_op_free(op);
@@ -81,8 +82,7 @@ void check_program(Process& p, uint64_t rows_of_rank) {
   program.reduce_count = 1;
   const bool far = getenv("OFFPATH_TEST_DPU") != nullptr;  // nothing is shared with a service on another machine
   REQUIRE(offpath_session_shares_memory(session) == (far ? 0 : 1));
-  REQUIRE_STATUS(run(p, team, program), far ? OFFPATH_ERR_MEMORY_FAULT : OFFPATH_OK);
-  if (far) return p.barrier(), offpath_session_detach(session);
+  REQUIRE_STATUS(run(p, team, program), OFFPATH_OK);
   REQUIRE(arrays.scalars[2] == expected);
   REQUIRE(arrays.scalars[3] == std::fabs(expected));
   REQUIRE(arrays.rows == 0 || memcmp(arrays.vectors[0], updated.data(), arrays.rows * sizeof(double)) == 0);
@@ -164,6 +164,74 @@ TEST(Program, MultipliesRowsOfAMatrix) {
   });
 }
 
+// v0 = v0 + v1, s1 = v0.v0 over the team; what crosses is named. On another machine what is not named stays as it was.
+TEST(Program, VectorsStayWithTheServiceFromOneProgramToTheNext) {
+  const bool far = getenv("OFFPATH_TEST_DPU") != nullptr;
+  Job(3, 2).run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
+    Arrays arrays(session, p.rank, 40000);
+    arrays.scalars[0] = 1;
+    std::vector<double> v0(arrays.vectors[0], arrays.vectors[0] + arrays.rows), v1 = v0;
+    std::copy_n(arrays.vectors[1], arrays.rows, v1.begin());
+    const offpath_term_t update[] = {{0, 0}, {0, 1}}, dot[] = {{0, 0}, {0, 0}};
+    const offpath_statement_t statements[] = {{OFFPATH_UPDATE, 0, 2, update}, {OFFPATH_DOT, 1, 2, dot}};
+    offpath_program_t program = arrays.program();
+    program.statements = statements;
+    program.statements_count = 2;
+    program.reduce_first = 1;
+    program.reduce_count = 1;
+    const uint32_t both[] = {0, 1};
+    const offpath_crossing_t first = {sizeof(first), 0, both, nullptr, 2, 0},
+                             later = {sizeof(later), 0, nullptr, nullptr, 0, 0};
+    for (int round = 0; round < 5; ++round) {
+      REQUIRE_STATUS(run(p, team, program, round == 0 ? &first : &later), OFFPATH_OK);
+      for (uint64_t i = 0; i < arrays.rows; ++i) v0[i] += v1[i];
+      REQUIRE((memcmp(arrays.vectors[0], v0.data(), arrays.rows * sizeof(double)) != 0) == far);
+    }
+    double own = 0;
+    for (const double value : v0) own += value * value;  // integers
+    p.shared.value[p.rank] = static_cast<int64_t>(own);
+    p.barrier();
+    REQUIRE(arrays.scalars[1] == static_cast<double>(p.shared.value[0] + p.shared.value[1] + p.shared.value[2]));
+    program.statements_count = 0;
+    program.reduce_count = 0;
+    const offpath_crossing_t back = {sizeof(back), 0, nullptr, both, 0, 1};
+    REQUIRE_STATUS(run(p, team, program, &back), OFFPATH_OK);
+    REQUIRE(memcmp(arrays.vectors[0], v0.data(), arrays.rows * sizeof(double)) == 0);
+  });
+}
+
+// The matrix is there after the first time; here it is spoilt then.
+TEST(Program, MatricesStayWithTheServiceToo) {
+  const bool far = getenv("OFFPATH_TEST_DPU") != nullptr;
+  Job(1).run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
+    Arrays arrays(session, 0, 10);
+    void* memory = nullptr;
+    REQUIRE_STATUS(offpath_memory_allocate(session, 4096, &memory), OFFPATH_OK);
+    auto* values = static_cast<double*>(memory);
+    auto* columns = reinterpret_cast<int32_t*>(values + 8);
+    int32_t* offsets = columns + 8;
+    for (int32_t i = 0; i < 4; ++i) offsets[i] = i, columns[i] = 9 - i, values[i] = i + 1;
+    offsets[4] = 4;
+    const offpath_matrix_rows_t matrix = {3, 4, offsets, columns, values, 4, 10, 0, 1};
+    offpath_program_t program = arrays.program();
+    program.matrices = &matrix;
+    program.matrices_count = 1;
+    const uint32_t in = 0, out = 1;
+    offpath_crossing_t crossing = {sizeof(crossing), OFFPATH_CROSSING_MATRICES, &in, &out, 1, 1};
+    for (int round = 0; round < 2; ++round) {
+      for (uint64_t i = 0; i < 10; ++i) arrays.vectors[0][i] = static_cast<double>(i) + round;
+      std::fill_n(arrays.vectors[1], 10, -1);
+      REQUIRE_STATUS(run(p, team, program, &crossing), OFFPATH_OK);
+      for (int i = 0; i < 10; ++i) {
+        const double product = (i - 2) * (9.0 - (i - 3) + round);
+        REQUIRE(arrays.vectors[1][i] == (i >= 3 && i < 7 ? product : -1));
+      }
+      crossing.flags = 0;
+      if (far) std::fill_n(values, 4, 0);
+    }
+  });
+}
+
 TEST(SharedMemory, IsAFileThatOthersMayMap) {
   Job(1).run([](Process& p) {
     offpath_session_t* session = nullptr;
@@ -217,6 +285,16 @@ TEST(Program, MistakesAreRefused) {
       program.statements_count = 1;
       REQUIRE_STATUS(run(p, team, program), OFFPATH_ERR_ARGUMENT);
     }
+    program = arrays.program();
+    const uint32_t wrong_vector = kVectors;
+    offpath_crossing_t crossing = {sizeof(crossing), 0, &wrong_vector, nullptr, 1, 0};
+    REQUIRE_STATUS(run(p, team, program, &crossing), OFFPATH_ERR_ARGUMENT);
+    crossing = {sizeof(crossing), 0, nullptr, nullptr, 1, 0};
+    REQUIRE_STATUS(offpath_program_crossing(team, &program, &crossing, &op), OFFPATH_ERR_ARGUMENT);
+    crossing = {sizeof(crossing), 2, nullptr, nullptr, 0, 0};
+    REQUIRE_STATUS(offpath_program_crossing(team, &program, &crossing, &op), OFFPATH_ERR_ARGUMENT);
+    crossing = {8, 0, nullptr, nullptr, 0, 0};
+    REQUIRE_STATUS(offpath_program_crossing(team, &program, &crossing, &op), OFFPATH_ERR_ARGUMENT);
     const offpath_scalar_step_t step = {OFFPATH_SCALAR_ADD, 0, 0, kScalars};
     program = arrays.program();
     program.before = &step;

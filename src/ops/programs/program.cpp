@@ -2,7 +2,6 @@
 #include "ops/programs/program.hpp"
 
 #include <algorithm>
-#include <optional>
 
 namespace offpath::ops {
 namespace {
@@ -62,6 +61,91 @@ Compute scalar_steps(const Program& program) {
   return out;
 }
 
+// ---- a service on another machine ----------------------------------------------------------------------------------
+
+using Ranges = std::vector<memory::Range>;  // addresses
+
+constexpr uint32_t kOfClient = 1;  // Place::file: the client's memory; all other places are here
+
+memory::Range range(uint64_t address, uint64_t bytes) { return {static_cast<int64_t>(address), bytes}; }
+
+// By vector, how many of its elements there are in the program.
+std::vector<uint64_t> lengths(const Program& program) {
+  std::vector<uint64_t> out(program.vectors.size(), program.vector.rows);
+  for (const MatrixRows& rows : program.matrices) out[rows.source] = std::max(out[rows.source], rows.shape.columns);
+  return out;
+}
+
+Ranges what_comes(const Program& program) {
+  const std::vector<uint64_t> length = lengths(program);
+  std::vector<bool> comes(length.size(), false);
+  const auto& crossing = program.crossing;
+  if (crossing) {
+    for (const uint32_t vector : crossing->in) comes[vector] = true;
+  } else {
+    for (const MatrixRows& rows : program.matrices) comes[rows.source] = true;
+    for (const auto& statement : program.vector.statements) {
+      for (const kernels::Term& term : statement.terms) comes[term.vector] = true;
+    }
+  }
+  Ranges out{range(program.scalars, program.vector.scalars * sizeof(double))};
+  for (size_t i = 0; i < comes.size(); ++i) {
+    if (comes[i]) out.push_back(range(program.vectors[i], length[i] * sizeof(double)));
+  }
+  for (const MatrixRows& rows : program.matrices) {
+    if (crossing && !crossing->matrices) break;
+    out.push_back(range(rows.offsets, (rows.shape.rows + 1) * sizeof(int32_t)));
+    out.push_back(range(rows.columns, rows.shape.entries * sizeof(int32_t)));
+    out.push_back(range(rows.values, rows.shape.entries * sizeof(double)));
+  }
+  return out;
+}
+
+Ranges what_goes_back(const Program& program) {
+  const uint64_t row = sizeof(double);
+  std::vector<bool> updated(program.vectors.size(), false), multiplied(program.vectors.size(), false);
+  for (const auto& statement : program.vector.statements) {
+    if (statement.kind == OFFPATH_UPDATE) updated[statement.target] = true;
+  }
+  for (const MatrixRows& rows : program.matrices) multiplied[rows.target] = true;
+  std::vector<bool> goes(program.vectors.size(), !program.crossing.has_value());
+  if (program.crossing) {
+    for (const uint32_t vector : program.crossing->out) goes[vector] = true;
+  }
+  Ranges out{range(program.scalars, program.vector.scalars * sizeof(double))};
+  for (size_t i = 0; i < goes.size(); ++i) {
+    const bool whole = updated[i] || (program.crossing && !multiplied[i]);
+    if (goes[i] && whole) out.push_back(range(program.vectors[i], program.vector.rows * row));
+  }
+  for (const MatrixRows& rows : program.matrices) {
+    if (!goes[rows.target] || updated[rows.target]) continue;
+    out.push_back(range(program.vectors[rows.target] + rows.first_row * row, rows.shape.rows * row));
+  }
+  return out;
+}
+
+// Runs the graph on memory here, between what comes and what goes back.
+void run_there(graph::Graph& graph, const Ranges& comes, const Ranges& goes_back, const Far& far) {
+  const auto own = static_cast<uint32_t>(graph.steps.size());
+  std::vector<uint32_t> first;
+  for (uint32_t i = 0; i < own; ++i) {
+    if (graph.steps[i].waits == 0) first.push_back(i);
+  }
+  const auto place = [](const memory::Range& bytes, uint32_t file) {
+    return graph::Place{static_cast<uint64_t>(bytes.offset), 0, graph::kClient, file};
+  };
+  for (const memory::Range& bytes : comes) {
+    const uint32_t step = graph.copy(place(bytes, kOfClient), place(bytes, 0), bytes.bytes);
+    for (const uint32_t next : first) graph.order(step, next);
+  }
+  for (const memory::Range& bytes : goes_back) {
+    const uint32_t step = graph.copy(place(bytes, 0), place(bytes, kOfClient), bytes.bytes);
+    for (uint32_t before = 0; before < own; ++before) graph.order(before, step);
+  }
+  graph.memory = far.here;
+  graph.files = {far.client};
+}
+
 }  // namespace
 
 Status check(const Program& program) {
@@ -74,6 +158,13 @@ Status check(const Program& program) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "a program sums scalars %u + %u of %u over the team. Number them from 0",
                          program.reduce_first, program.reduce_count, program.vector.scalars);
   }
+  const auto is_wrong = [&](uint32_t vector) { return vector >= program.vectors.size(); };
+  const auto names_wrong = [&](const std::vector<uint32_t>& list) { return std::ranges::any_of(list, is_wrong); };
+  if (program.crossing && (names_wrong(program.crossing->in) || names_wrong(program.crossing->out))) {
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "a vector crosses that a program of %zu does not have. Number them from 0",
+                         program.vectors.size());
+  }
   Status status = kernels::check(program.vector);
   for (const MatrixRows& rows : program.matrices) {
     if (status.ok()) status = check_matrix(rows, program);
@@ -81,8 +172,10 @@ Status check(const Program& program) {
   return status;
 }
 
-graph::Graph expand(Program program, const Topology& topology) {
+graph::Graph expand(Program program, const Topology& topology, const Far* far) {
   graph::Graph graph;
+  const Ranges comes = far != nullptr ? what_comes(program) : Ranges{};
+  const Ranges goes_back = far != nullptr ? what_goes_back(program) : Ranges{};
   if (program.reduce_count > 0) {
     Collective sum;
     sum.kind = OFFPATH_ALLREDUCE;
@@ -98,6 +191,7 @@ graph::Graph expand(Program program, const Topology& topology) {
   before.push_back(pass(program));
   for (auto work = before.rbegin(); work != before.rend(); ++work) graph.begin_with(graph.compute(std::move(*work)));
   if (after) graph.end_with(graph.compute(std::move(*after)));
+  if (far != nullptr) run_there(graph, comes, goes_back, *far);
   graph.in_order = true;
   return graph;
 }

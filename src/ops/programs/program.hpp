@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Vector programs of a team: from what one member asked for to a graph:
 //
-//   multiply rows of matrices -> the pass (scalar steps, updates, dots) -> allreduce of some scalars -> scalar steps
+//   [vectors come] -> multiply rows of matrices -> the pass (scalar steps, updates, dots) -> allreduce of some scalars
+//   -> scalar steps [-> vectors go back]
 //
 // The allreduce is the collective's expansion, in the file of scalars itself, so all members get the same bits.
 // Programs of a member take effect in the order of posting (Graph::in_order). Pure.
@@ -12,6 +13,8 @@
 #include "ops/collectives/collective.hpp"
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace offpath::ops {
@@ -31,13 +34,25 @@ struct Program {
   std::vector<uint64_t> vectors;  // likewise
   std::vector<MatrixRows> matrices;
   uint32_t reduce_first = 0, reduce_count = 0;
+  // Where the memory is not shared: vectors that come before, and go back after; nothing: all that is read, or written.
+  struct Crossing {
+    std::vector<uint32_t> in, out;
+    bool matrices = false;  // come, too
+  };
+  std::optional<Crossing> crossing;
 };
 
 // Whether the arguments make sense: the client may be broken or hostile. OFFPATH_ERR_ARGUMENT and why. Whether the
 // memory is shared is found out when the steps begin.
 base::Status check(const Program& program);
 
-// Precondition: check() passed.
-graph::Graph expand(Program program, const Topology& topology);
+// Of a service on another machine, which has memory of its own for programs, under the client's addresses.
+struct Far {
+  std::shared_ptr<memory::Port> client;  // the client's memory
+  std::shared_ptr<memory::Port> here;
+};
+
+// Precondition: check() passed. far: the program works there, on what comes from the client before.
+graph::Graph expand(Program program, const Topology& topology, const Far* far = nullptr);
 
 }  // namespace offpath::ops

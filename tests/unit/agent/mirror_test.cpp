@@ -70,6 +70,22 @@ class Both : public ::testing::Test, public session::testing::ClientSegment {
   Word last_;
 };
 
+TEST(Mirror, HasMemoryOfItsOwnWhereTheClientHasSharedMemory) {
+  const auto of = [](uint64_t address, uint64_t bytes) {
+    const auto mirror = Mirror::make(address, bytes);
+    EXPECT_TRUE(mirror.ok());
+    auto view = SegmentView::open(mirror.value()->take_memory());
+    EXPECT_TRUE(view.ok());
+    return std::pair(view->shared_address(), view->shared_bytes());
+  };
+  EXPECT_EQ(of(0x70000000, 1 << 20), std::pair(uint64_t{0x70000000}, uint64_t{1} << 20));
+  EXPECT_EQ(of(0x70000000, (1 << 20) + 1).second, uint64_t{1} << 20);  // whole pages
+  const auto [address, most] = of(0x70000000, uint64_t{1} << 60);      // as much as this machine can give
+  EXPECT_LT(most, uint64_t{1} << 60);
+  EXPECT_GT(most, 0U);
+  EXPECT_EQ(of(0, 0).second, 0U);
+}
+
 TEST_F(Both, NothingIsBroughtTwice) {
   EXPECT_EQ(bring(), 0U);
   const uint32_t index = submit(OpKind::collective);

@@ -167,6 +167,16 @@ TEST(Mapped, PiecesOfLayoutsAreUsedInPlace) {
                    .ok());
 }
 
+TEST(Mapped, WithoutARestThereIsNothingElse) {
+  std::vector<uint8_t> region(4096), other(16);
+  const auto port = make_mapped({1 << 20, region.size(), region.data(), nullptr}, nullptr);
+  EXPECT_EQ(port->view((1 << 20) + 4090, 6), &region[4090]);
+  EXPECT_EQ(port->view((1 << 20) + 4090, 7), nullptr);
+  EXPECT_TRUE(port->read(other.data(), (1 << 20) + 4080, 16).ok());
+  EXPECT_FALSE(port->read(other.data(), (1 << 20) + 4090, 16).ok());
+  EXPECT_FALSE(port->write(reinterpret_cast<uint64_t>(other.data()), region.data(), 16).ok());
+}
+
 TEST(Mapped, AliasesChangeWhileOthersLookThemUp) {
   std::vector<uint8_t> region(1 << 16);
   const auto aliases = std::make_shared<Aliases>();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
 namespace offpath::testing {
@@ -126,6 +127,68 @@ TEST(ProgramGraph, MatricesComeBeforeThePass) {
   EXPECT_EQ(graph.steps[computed[1]].compute->arrays[4].place,
             graph::client_place(kVectorsAt + (kRows + 40) * sizeof(double)));
   EXPECT_EQ(graph.steps[computed[2]].compute->arrays.size(), 3U);  // the pass: scalars and vectors
+}
+
+// Bytes from the client, and back to it, by address; everything else is on other memory and between the two.
+std::pair<std::map<uint64_t, uint64_t>, std::map<uint64_t, uint64_t>> crossings(const Program& program) {
+  EXPECT_TRUE(check(program).ok());
+  const ops::Far far{memory::make_direct(), memory::make_direct()};
+  const Graph graph = expand(program, Topology::make(0, {1, 2}), &far);
+  EXPECT_EQ(graph.memory, far.here);
+  EXPECT_EQ(graph.files, std::vector{far.client});
+  std::map<uint64_t, uint64_t> in, out;
+  const auto computed = computations(graph);
+  for (uint32_t i = 0; i < graph.steps.size(); ++i) {
+    const graph::Step& step = graph.steps[i];
+    if (step.source.file == step.target.file) continue;
+    EXPECT_EQ(step.source.base, step.target.base);
+    (step.source.file != 0 ? in : out)[step.source.base] += step.bytes;
+    if (step.source.file != 0) {
+      EXPECT_TRUE(later_than(graph, i).count(computed.front()));
+    } else {
+      EXPECT_TRUE(later_than(graph, computed.back()).count(i));
+    }
+  }
+  return {in, out};
+}
+
+TEST(ProgramGraph, OnAnotherMachineAllThatIsReadOrWrittenCrosses) {
+  const auto [in, out] = crossings(dot_program());
+  EXPECT_EQ(in, (std::map<uint64_t, uint64_t>{{kScalarsAt, 24}, {kVectorsAt, 800}, {kVectorsAt + 800, 800}}));
+  EXPECT_EQ(out, (std::map<uint64_t, uint64_t>{{kScalarsAt, 24}}));
+  Program updates = program_of(3, 1);
+  updates.vector.statements = {{OFFPATH_UPDATE, 0, {{0, 1}}}};
+  const auto [read, written] = crossings(updates);
+  EXPECT_EQ(read, (std::map<uint64_t, uint64_t>{{kScalarsAt, 8}, {kVectorsAt + 800, 800}}));
+  EXPECT_EQ(written, (std::map<uint64_t, uint64_t>{{kScalarsAt, 8}, {kVectorsAt, 800}}));
+}
+
+TEST(ProgramGraph, OnAnotherMachineWhatIsNamedCrosses) {
+  Program program = dot_program();
+  program.crossing = {{}, {}, false};
+  const std::map<uint64_t, uint64_t> scalars{{kScalarsAt, 24}};
+  EXPECT_EQ(crossings(program), std::pair(scalars, scalars));
+  program.crossing = {{1}, {0}, false};
+  const auto [in, out] = crossings(program);
+  EXPECT_EQ(in, (std::map<uint64_t, uint64_t>{{kScalarsAt, 24}, {kVectorsAt + 800, 800}}));
+  EXPECT_EQ(out, (std::map<uint64_t, uint64_t>{{kScalarsAt, 24}, {kVectorsAt, 800}}));
+  program.crossing = {{2}, {}, false};
+  EXPECT_EQ(check(program).code(), OFFPATH_ERR_ARGUMENT);
+  program.crossing = {{}, {UINT32_MAX}, false};
+  EXPECT_EQ(check(program).code(), OFFPATH_ERR_ARGUMENT);
+}
+
+TEST(ProgramGraph, MatricesCrossOnceAndTheirRowsGoBack) {
+  for (const bool matrices : {false, true}) {
+    Program program = program_of(2, 1);
+    program.matrices = {rows_of_matrix()};
+    program.crossing = {{0}, {1}, matrices};
+    const auto [in, out] = crossings(program);
+    EXPECT_EQ(in.contains(1 << 22), matrices);
+    EXPECT_EQ(in.size(), matrices ? 5U : 2U);
+    EXPECT_EQ(in.at(kVectorsAt), kRows * 8);
+    EXPECT_EQ(out, (std::map<uint64_t, uint64_t>{{kScalarsAt, 8}, {kVectorsAt + (kRows + 5) * 8, 80}}));
+  }
 }
 
 TEST(ProgramGraph, RefusesWhatMakesNoSense) {

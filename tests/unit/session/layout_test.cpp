@@ -118,7 +118,11 @@ TEST(Layout, RecordOfAProgram) {
   EXPECT_AT(ProgramRecord, after_count, 40);
   EXPECT_AT(ProgramRecord, statements_count, 44);
   EXPECT_AT(ProgramRecord, terms_count, 48);
+  EXPECT_AT(ProgramRecord, crossing, 52);
   EXPECT_EQ(sizeof(ProgramRecord), 56U);
+  EXPECT_AT(CrossingRecord, in_count, 0);
+  EXPECT_AT(CrossingRecord, out_count, 4);
+  EXPECT_EQ(sizeof(CrossingRecord), 8U);
   EXPECT_AT(MatrixRecord, first_row, 0);
   EXPECT_AT(MatrixRecord, rows, 8);
   EXPECT_AT(MatrixRecord, offsets, 16);
