@@ -15,7 +15,7 @@ enum Scalar : uint32_t { kOne, kAlpha };
 constexpr const char* kScalarNames[] = {"1", "alpha"};
 constexpr PetscScalar kUnknown = 1;  // the curvature before the product
 
-PetscErrorCode post_update(KSP ksp, double alpha) {
+PetscErrorCode post_update(KSP ksp, double alpha, bool first) {
   PetscFunctionBegin;
   Storage& storage = *solver_of(ksp).storage;
   storage.scalar(kOne) = 1;
@@ -25,7 +25,10 @@ PetscErrorCode post_update(KSP ksp, double alpha) {
   offpath_program_t program = storage.program();
   program.statements = &statement;
   program.statements_count = 1;
-  PetscCall(post(ksp, program));
+  // The service has p if it has a part of the product.
+  const uint32_t needed[] = {kX, kP};
+  const size_t begin = first ? 0 : 1, end = solver_of(ksp).product.phi() > 0 ? 1 : 2;
+  PetscCall(post(ksp, program, crossing_of(std::span(needed).subspan(begin, end - begin))));
   PetscFunctionReturn(0);
 }
 
@@ -66,7 +69,7 @@ PetscErrorCode iterate(KSP ksp, Mat matrix) {
       ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
       PetscFunctionReturn(0);
     }
-    PetscCall(post_update(ksp, gamma / curvature));
+    PetscCall(post_update(ksp, gamma / curvature, i == 0));
     PetscCall(VecAXPY(r, -gamma / curvature, s));
     ksp->its = i + 1;
   }

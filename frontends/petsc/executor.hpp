@@ -10,6 +10,7 @@
 #include <petscksp.h>
 
 #include <memory>
+#include <span>
 #include <string>
 
 namespace offpath::petsc {
@@ -32,13 +33,22 @@ class Executor {
   virtual bool multiplies() const = 0;
   // Programs are done by the service, not by this process.
   virtual bool offloads() const = 0;
+  // Whether vectors are where programs work on them; else only what crosses is.
+  virtual bool shares_memory() const { return true; }
   // Starts a program, after those posted before. It may be copied before the call returns, what it works on not.
-  virtual PetscErrorCode post(const offpath_program_t& program) = 0;
+  virtual PetscErrorCode post(const offpath_program_t& program, const offpath_crossing_t& crossing) = 0;
   // Until all that was posted is done.
   virtual PetscErrorCode wait() = 0;
   // For -ksp_view.
   virtual std::string describe() const = 0;
 };
+
+// The arrays must outlive it.
+inline offpath_crossing_t crossing_of(std::span<const uint32_t> in, std::span<const uint32_t> out = {},
+                                      uint32_t flags = 0) {
+  return {sizeof(offpath_crossing_t),       flags, in.data(), out.data(), static_cast<uint32_t>(in.size()),
+          static_cast<uint32_t>(out.size())};
+}
 
 std::unique_ptr<Executor> make_host_executor(MPI_Comm comm);
 // Runs a program's scalar steps `before` and its statements in this process.

@@ -55,7 +55,7 @@ class HostExecutor : public Executor {
   bool offloads() const override { return false; }
   uint64_t offset_of(const void*) const override { return 0; }
 
-  PetscErrorCode post(const offpath_program_t& program) override {
+  PetscErrorCode post(const offpath_program_t& program, const offpath_crossing_t&) override {
     PetscFunctionBegin;
     PetscCheck(program.matrices_count == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "the host multiplies by PETSc");
     scalars_ = program.scalars;

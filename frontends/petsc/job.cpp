@@ -23,9 +23,6 @@ struct Job {
 };
 Job job;
 
-constexpr const char* kFarService =
-    "the service is on a DPU, which shares no memory with this node. Leave the DPU out to use cores of the node";
-
 class CommExchange final : public attach::Exchange {
  public:
   explicit CommExchange(MPI_Comm comm)
@@ -114,10 +111,7 @@ PetscErrorCode make_team(MPI_Comm comm, offpath_team_t** team, std::string* reas
   base::fill_random(id.data(), id.size());
   PetscCheck(ranks.broadcast(&id), comm, PETSC_ERR_LIB, "The ranks could not agree on a team");
   offpath_error_t error{};
-  const bool shares = offpath_session_shares_memory(job.member.session()) != 0;
-  const bool created =
-      shares && attach::create_team(job.member.session(), id, ranks.rank(), members, team, &error) == OFFPATH_OK;
-  if (!shares) snprintf(error.text, sizeof(error.text), "%s", kFarService);
+  const bool created = attach::create_team(job.member.session(), id, ranks.rank(), members, team, &error) == OFFPATH_OK;
   const int made = created ? 1 : 0;
   int everywhere = 0;
   PetscCallMPI(MPI_Allreduce(&made, &everywhere, 1, MPI_INT, MPI_MIN, comm));

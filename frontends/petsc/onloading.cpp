@@ -95,8 +95,9 @@ class OnloadedExecutor : public Executor {
   }
   bool multiplies() const override { return true; }
   bool offloads() const override { return true; }
+  bool shares_memory() const override { return service_ == nullptr || service_->shares_memory(); }
 
-  PetscErrorCode post(const offpath_program_t& program) override {
+  PetscErrorCode post(const offpath_program_t& program, const offpath_crossing_t& crossing) override {
     PetscFunctionBegin;
     PetscCheck(program.scalars_count <= kMostScalars && program.matrices_count <= 1, PETSC_COMM_SELF, PETSC_ERR_PLIB,
                "a program with %u scalars and %u matrices cannot be handed to a leader", program.scalars_count,
@@ -109,7 +110,7 @@ class OnloadedExecutor : public Executor {
     part.matrices = program.matrices_count;
     if (part.matrices > 0) part.matrix = at_leader(program.matrices[0]);
     show(own.posted, ++number_);
-    if (service_ != nullptr) PetscCall(post_for_all(program));
+    if (service_ != nullptr) PetscCall(post_for_all(program, crossing));
     PetscFunctionReturn(0);
   }
 
@@ -150,7 +151,7 @@ class OnloadedExecutor : public Executor {
     return matrix;
   }
 
-  PetscErrorCode post_for_all(offpath_program_t program) {
+  PetscErrorCode post_for_all(offpath_program_t program, const offpath_crossing_t& crossing) {
     PetscFunctionBegin;
     std::vector<offpath_matrix_rows_t> matrices;
     program.rows = 0;
@@ -163,7 +164,7 @@ class OnloadedExecutor : public Executor {
     }
     program.matrices = matrices.data();
     program.matrices_count = static_cast<uint32_t>(matrices.size());
-    PetscCall(fail_all(service_->post(program)));
+    PetscCall(fail_all(service_->post(program, crossing)));
     show(board_->started, number_);
     PetscFunctionReturn(0);
   }

@@ -55,7 +55,10 @@ PetscErrorCode post_iteration(KSP ksp, uint32_t turn, bool updates) {
   program.reduce_count = norm ? kSumsCount : kSumsCount - 1;
   program.after = kAfter;
   program.after_count = sizeof(kAfter) / sizeof(kAfter[0]);
-  PetscCall(post(ksp, program));
+  // The host has made m, which its product brings if the service has a part of that, and the next w.
+  const uint32_t begins[] = {kW0, kX, kU, kR, kQ, kP, kS}, goes_on[] = {next_w, m};
+  const size_t made = solver_of(ksp).product.phi() > 0 ? 1 : 2;
+  PetscCall(post(ksp, program, updates ? crossing_of({goes_on, made}) : crossing_of(begins)));
   PetscFunctionReturn(0);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace offpath::petsc {
 namespace {
@@ -55,6 +56,7 @@ PetscErrorCode Product::reset() {
   memory_.clear();
   phi_ = 0;
   rows_ = 0;
+  is_there_ = false;
   state_ = -1;
   PetscFunctionReturn(0);
 }
@@ -171,7 +173,7 @@ PetscErrorCode Product::measure(KSP ksp, Storage& storage, Mat matrix, PetscErro
     PetscCall(MatMult(matrix, storage.vec(0), storage.vec(part_)));
     host = std::min(host, MPI_Wtime() - begin);
     begin = MPI_Wtime();
-    PetscCall(executor.post(program(storage, 0)));
+    PetscCall(post(storage, 0));
     PetscCall(executor.wait());
     share = std::min(share, MPI_Wtime() - begin);
     if (post_busy == nullptr) continue;
@@ -186,12 +188,15 @@ PetscErrorCode Product::measure(KSP ksp, Storage& storage, Mat matrix, PetscErro
   PetscFunctionReturn(0);
 }
 
-offpath_program_t Product::program(Storage& storage, uint32_t x) {
+PetscErrorCode Product::post(Storage& storage, uint32_t x) {
+  PetscFunctionBegin;
   share_.source = x;
-  offpath_program_t out = storage.program();
-  out.matrices = &share_;
-  out.matrices_count = 1;
-  return out;
+  offpath_program_t program = storage.program();
+  program.matrices = &share_;
+  program.matrices_count = 1;
+  const uint32_t flags = std::exchange(is_there_, true) ? 0 : OFFPATH_CROSSING_MATRICES;
+  PetscCall(storage.executor().post(program, crossing_of({&x, 1}, {&part_, 1}, flags)));
+  PetscFunctionReturn(0);
 }
 
 PetscErrorCode Product::begin(KSP ksp, Storage& storage, Mat matrix, uint32_t x, uint32_t y) {
@@ -200,7 +205,7 @@ PetscErrorCode Product::begin(KSP ksp, Storage& storage, Mat matrix, uint32_t x,
     PetscCall(KSP_MatMult(ksp, matrix, storage.vec(x), storage.vec(y)));
     PetscFunctionReturn(0);
   }
-  PetscCall(storage.executor().post(program(storage, x)));
+  PetscCall(post(storage, x));
   PetscCall(MatMult(rest_, storage.vec(x), storage.vec(y)));
   PetscFunctionReturn(0);
 }

@@ -29,13 +29,14 @@ class Product {
   PetscErrorCode copy_rows(Storage& storage, Mat matrix, bool* fits);
   PetscErrorCode make_rest(Mat matrix);
   PetscErrorCode measure(KSP ksp, Storage& storage, Mat matrix, PetscErrorCode (*post_busy)(KSP), double* phi);
-  offpath_program_t program(Storage& storage, uint32_t x);
+  PetscErrorCode post(Storage& storage, uint32_t x);
 
   double phi_ = 0;
   PetscObjectState state_ = -1;  // of the matrix that was prepared
   PetscObjectId matrix_ = 0;
   uint32_t part_ = 0;
-  uint64_t rows_ = 0;  // of the service
+  uint64_t rows_ = 0;      // of the service
+  bool is_there_ = false;  // a program has named them
   offpath_matrix_rows_t share_{};
   std::vector<void*> memory_;
   Executor* executor_ = nullptr;

@@ -38,12 +38,13 @@ class ServiceExecutor : public Executor {
   }
   bool multiplies() const override { return true; }
   bool offloads() const override { return true; }
+  bool shares_memory() const override { return offpath_session_shares_memory(job_session()) != 0; }
   uint64_t offset_of(const void*) const override { return 0; }
 
-  PetscErrorCode post(const offpath_program_t& program) override {
+  PetscErrorCode post(const offpath_program_t& program, const offpath_crossing_t& crossing) override {
     PetscFunctionBegin;
     offpath_op_t* op = nullptr;
-    PetscCall(succeed(offpath_program(team_, &program, &op)));
+    PetscCall(succeed(offpath_program_crossing(team_, &program, &crossing, &op)));
     ops_.push_back(op);
     PetscFunctionReturn(0);
   }
@@ -67,7 +68,8 @@ class ServiceExecutor : public Executor {
     counters.struct_bytes = sizeof(counters);
     if (job_session() == nullptr || offpath_session_counters(job_session(), &counters) != OFFPATH_OK)
       return "the service";
-    return "the service of this node (process " + std::to_string(counters.service_pid) + ", " +
+    const std::string where = shares_memory() ? "this node" : "this node's DPU, where the vectors stay";
+    return "the service of " + where + " (process " + std::to_string(counters.service_pid) + ", " +
            std::to_string(counters.service_workers_count) + " worker(s), " +
            std::to_string(counters.service_helpers_count) + " helper(s), team on " +
            std::to_string(offpath_team_nodes(team_)) + " node(s))";

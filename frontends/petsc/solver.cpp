@@ -79,6 +79,11 @@ PetscErrorCode hand_back(KSP ksp) {
   PetscFunctionBegin;
   const Solver& solver = solver_of(ksp);
   if (solver.solving) {
+    if (solver.storage->is_far()) {
+      Executor& executor = solver.storage->executor();
+      PetscCall(executor.post(solver.storage->program(), crossing_of({}, {&solver.variant.solution, 1})));
+      PetscCall(executor.wait());
+    }
     const Vec iterate = solver.storage->vec(solver.variant.solution);
     PetscCall(PetscObjectStateIncrease(reinterpret_cast<PetscObject>(iterate)));  // PETSc did not see it change
     PetscCall(VecCopy(iterate, ksp->vec_sol));
@@ -197,12 +202,12 @@ PetscErrorCode register_events() {
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode post(KSP ksp, const offpath_program_t& program) {
+PetscErrorCode post(KSP ksp, const offpath_program_t& program, const offpath_crossing_t& crossing) {
   PetscFunctionBegin;
   PetscCall(show(ksp, "posts", program));
   PetscCall(PetscLogEventBegin(post_event, ksp, 0, 0, 0));
   Executor& executor = solver_of(ksp).storage->executor();
-  PetscCall(executor.post(program));
+  PetscCall(executor.post(program, crossing));
   count_program(executor.offloads());
   PetscCall(PetscLogEventEnd(post_event, ksp, 0, 0, 0));
   PetscFunctionReturn(0);

@@ -41,7 +41,7 @@ PetscErrorCode test_convergence(KSP ksp, PetscInt iteration, PetscScalar gamma, 
 
 // Post, and wait, under -log_view's eyes; -info shows programs.
 PetscErrorCode register_events();
-PetscErrorCode post(KSP ksp, const offpath_program_t& program);
+PetscErrorCode post(KSP ksp, const offpath_program_t& program, const offpath_crossing_t& crossing);
 PetscErrorCode wait(KSP ksp);
 // Statements for this process, in one pass over its rows.
 PetscErrorCode run_here(KSP ksp, std::span<const offpath_statement_t> statements);

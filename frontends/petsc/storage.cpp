@@ -20,6 +20,20 @@ bool Storage::allocate(uint32_t vectors, uint32_t scalars) {
   return all;
 }
 
+// A DPU may have less memory than its host.
+PetscErrorCode Storage::try_there(MPI_Comm comm, std::string* reason) {
+  PetscFunctionBegin;
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr));
+  PetscErrorCode error = executor_->post(program(), crossing_of({}));
+  if (error == 0) error = executor_->wait();
+  PetscCall(PetscPopErrorHandler());
+  const int own = error == 0 ? 1 : 0;
+  int all = 0;
+  PetscCallMPI(MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, comm));
+  if (all == 0) *reason = "the solver's vectors do not fit into the memory of a DPU (they may have half of it)";
+  PetscFunctionReturn(0);
+}
+
 PetscErrorCode Storage::wrap(MPI_Comm comm, Vec like) {
   PetscFunctionBegin;
   PetscInt local, global, block;
@@ -51,11 +65,14 @@ PetscErrorCode Storage::create(KSP ksp, Vec like, uint32_t vectors, uint32_t sca
   std::string reason;
   PetscCall(make_onloaded_executor(comm, leaders, &storage->executor_, &reason));
   if (storage->executor_ != nullptr) {
-    const int own = storage->allocate(vectors, scalars) ? 1 : 0;
-    int all = 0;
-    PetscCallMPI(MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, comm));
-    if (all == 0) {
-      reason = "the solver's vectors do not fit into shared memory (OFFPATH_SHARED_MEMORY_BYTES)";
+    const int own[] = {storage->allocate(vectors, scalars) ? 1 : 0, storage->executor_->shares_memory() ? 1 : 0};
+    int all[] = {0, 0};
+    PetscCallMPI(MPI_Allreduce(own, all, 2, MPI_INT, MPI_MIN, comm));
+    storage->is_far_ = all[0] == 1 && all[1] == 0;
+    if (all[0] == 0) reason = "the solver's vectors do not fit into shared memory (OFFPATH_SHARED_MEMORY_BYTES)";
+    if (storage->is_far_) PetscCall(storage->try_there(comm, &reason));
+    if (!reason.empty()) {
+      storage->is_far_ = false;
       storage->executor_.reset();
       storage->arrays_.clear();
     }

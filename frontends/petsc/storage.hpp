@@ -21,6 +21,8 @@ class Storage {
   ~Storage();
 
   Executor& executor() { return *executor_; }
+  // Some rank's vectors stay with a service on another machine; the same on all ranks.
+  bool is_far() const { return is_far_; }
   double& scalar(uint32_t index) { return scalars_[index]; }
   Vec vec(uint32_t index) const { return vecs_[index]; }
   double* array(uint32_t index) const { return arrays_[index]; }
@@ -33,9 +35,12 @@ class Storage {
  private:
   Storage() = default;
   bool allocate(uint32_t vectors, uint32_t scalars);
+  // Collective. Whether all services have room for the vectors; else why not.
+  PetscErrorCode try_there(MPI_Comm comm, std::string* reason);
   PetscErrorCode wrap(MPI_Comm comm, Vec like);
 
   std::unique_ptr<Executor> executor_;
+  bool is_far_ = false;
   uint64_t rows_ = 0;
   uint32_t scalars_count_ = 0;
   double* scalars_ = nullptr;

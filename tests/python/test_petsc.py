@@ -6,8 +6,7 @@ import uuid
 
 import pytest
 import real_programs
-from conftest import ROOT, requires_root
-from offpath.base.paths import paths
+from conftest import requires_root
 from offpath.lab import Lab
 from offpath.launch import stats
 from offpath.launch.local import local_mpirun
@@ -26,7 +25,6 @@ from petsc_support import (
     solvers_of,
 )
 
-DPU = ROOT / "tests" / "api" / "dpu.sh"  # a service that reaches its clients by an agent alone
 PRECONDITIONERS = {
     "none": ["-pc_type", "none"],
     "jacobi": ["-pc_type", "jacobi"],
@@ -126,7 +124,6 @@ def test_without_a_service_the_host_does_it_and_says_so(solver):
     for env, why in (
         ({"OFFPATH_SERVICE_PATH": "/nowhere/offpathd"}, "/nowhere/offpathd"),
         ({"OFFPATH_SHARED_MEMORY_BYTES": "8192"}, "shared memory"),
-        ({"OFFPATH_DPU": f"exec:{DPU} {paths().service}"}, "shares no memory"),
     ):
         result = run(2, argv, env)
         assert not by_service(result)
