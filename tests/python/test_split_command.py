@@ -57,6 +57,7 @@ def test_the_description_holds_the_list(name):
 def test_the_description_of_pipecg():
     found = json.loads(offpath("split", "--json", "-", "--ranks", "4", "--nnz-per-row", "7").stdout)
     assert found["prediction"]["rows"] == 250_000
+    assert found["prediction"]["crossing_bytes"] == {"host": 2 * 250_000 * 8, "dpu": 3 * 8}  # m, w; alpha, beta, gamma
     updates = {
         each["target"]: each for step in found["sides"]["dpu"] if step["step"] == "run" for each in step["operations"]
     }

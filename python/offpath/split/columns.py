@@ -50,8 +50,17 @@ def _sends(program: SplitProgram, step: Step) -> set[str]:
     return set(step.names) & exchanged
 
 
+def crossing_bytes(program: SplitProgram, rows: int) -> dict[str, int]:
+    """By the side that sends, what a rank's iteration moves over the link of a DPU that is another machine."""
+    sent = dict.fromkeys(SIDES, 0)
+    for each in program.exchanges:
+        sent[each.source] += (rows if program.oplist.is_vector(each.name) else 1) * 8
+    return sent
+
+
 def transfers(program: SplitProgram, costs: Costs) -> list[tuple[str, str, str, str, str]]:
-    """Of every exchange: what, from where to where, bytes per rank, copies in shared memory, when it is received."""
+    """Of every exchange: what, from where to where, bytes per rank, copies in shared memory, when it is received; and
+    of all together what would cross a link."""
     found = []
     for each in program.exchanges:
         vector = program.oplist.is_vector(each.name)
@@ -64,4 +73,6 @@ def transfers(program: SplitProgram, costs: Costs) -> list[tuple[str, str, str, 
                 "next iteration" if each.carried else "same iteration",
             )
         )
+    for side, sent in crossing_bytes(program, costs.rows).items():
+        found.append(("all", f"from {side}", str(sent), "", "where the DPU is another machine"))
     return found

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A split program as plain data for an executor; the fields are described in docs/design/0008-krylov-split.md."""
 
+from offpath.split.columns import crossing_bytes
 from offpath.split.comparing import compare
 from offpath.split.costs import Costs
 from offpath.split.grammar import is_number
@@ -91,5 +92,6 @@ def _prediction(program: SplitProgram, costs: Costs) -> dict:
         "seconds_per_iteration": {name: each.total_s for name, each in vars(found).items()},
         "busy_s": found.split.busy_s,
         "bytes_per_row": found.split.bytes_per_row,
+        "crossing_bytes": crossing_bytes(program, costs.rows),
         "memory_bound": found.split.roof_s >= found.split.schedule_s,
     }
