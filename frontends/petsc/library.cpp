@@ -11,5 +11,6 @@ extern "C" [[gnu::visibility("default")]] PetscErrorCode PetscDLLibraryRegister_
   PetscCall(register_events());
   PetscCall(KSPRegister("offpath_pipecg", create_pipecg));
   PetscCall(KSPRegister("offpath_cg", create_cg));
+  PetscCall(KSPRegister("offpath_split", create_split));
   PetscFunctionReturn(0);
 }

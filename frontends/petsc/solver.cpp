@@ -79,7 +79,7 @@ PetscErrorCode hand_back(KSP ksp) {
   PetscFunctionBegin;
   const Solver& solver = solver_of(ksp);
   if (solver.solving) {
-    if (solver.storage->is_far()) {
+    if (solver.storage->is_far() && solver.variant.solution_is_there) {
       Executor& executor = solver.storage->executor();
       PetscCall(executor.post(solver.storage->program(), crossing_of({}, {&solver.variant.solution, 1})));
       PetscCall(executor.wait());
@@ -142,7 +142,10 @@ PetscErrorCode create_solver(KSP ksp, const Variant& variant) {
   PetscFunctionBegin;
   ksp->data = new Solver{variant};
   for (const KSPNormType norm : {KSP_NORM_UNPRECONDITIONED, KSP_NORM_PRECONDITIONED, KSP_NORM_NATURAL, KSP_NORM_NONE}) {
-    PetscCall(KSPSetSupportedNorm(ksp, norm, PC_LEFT, norm == KSP_NORM_PRECONDITIONED ? 3 : 2));
+    const bool is_natural = norm == KSP_NORM_NATURAL;
+    if (variant.natural_only && !is_natural && norm != KSP_NORM_NONE) continue;
+    const bool is_default = variant.natural_only ? is_natural : norm == KSP_NORM_PRECONDITIONED;
+    PetscCall(KSPSetSupportedNorm(ksp, norm, PC_LEFT, is_default ? 3 : 2));
   }
   ksp->ops->setup = setup;
   ksp->ops->solve = solve;

@@ -16,15 +16,18 @@ struct Variant {
   PetscErrorCode (*iterate)(KSP, Mat);
   PetscErrorCode (*post_busy)(
       KSP);  // what the service has to do besides products in an iteration, for its time; null: nothing
+  bool natural_only = false;      // it knows no other norm
+  bool solution_is_there = true;  // the service updates the iterate
 };
 
 struct Solver {
   const Variant& variant;
   std::unique_ptr<Storage> storage = nullptr;
   Product product = {};
-  double phi = 0;        // -ksp_offpath_phi; negative: auto
-  PetscInt leaders = 0;  // -ksp_offpath_leaders; 0: every rank
-  bool solving = false;  // the iterate is ahead of the KSP's own vector
+  double phi = 0;                         // -ksp_offpath_phi; negative: auto
+  PetscInt leaders = 0;                   // -ksp_offpath_leaders; 0: every rank
+  bool solving = false;                   // the iterate is ahead of the KSP's own vector
+  std::shared_ptr<void> owned = nullptr;  // the variant's own, and the variant, if it is not static
 };
 
 inline Solver& solver_of(KSP ksp) { return *static_cast<Solver*>(ksp->data); }
@@ -48,5 +51,6 @@ PetscErrorCode run_here(KSP ksp, std::span<const offpath_statement_t> statements
 
 PetscErrorCode create_pipecg(KSP ksp);
 PetscErrorCode create_cg(KSP ksp);
+PetscErrorCode create_split(KSP ksp);
 
 }  // namespace offpath::petsc

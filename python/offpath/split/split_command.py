@@ -25,6 +25,7 @@ from offpath.split.description import describe
 from offpath.split.dominant import DPU, HOST
 from offpath.split.drawing import dot_text
 from offpath.split.reader import load, variants
+from offpath.split.schedule import schedule
 from offpath.split.steps import SplitProgram
 
 _SUM_PER_DOUBLING_US = 5.0
@@ -65,6 +66,9 @@ def split_command(
     json_file: Annotated[
         Optional[Path], typer.Option("--json", help="Write the program of both sides there; - prints it, no text.")
     ] = None,
+    schedule_file: Annotated[
+        Optional[Path], typer.Option("--schedule", help="Write what PETSc's offpath_split solver runs there.")
+    ] = None,
     list_variants: Annotated[bool, typer.Option("--list", help="Show the shipped variants.")] = False,
 ) -> None:
     """Split a preconditioned CG variant between host and DPU, and predict what that gains.
@@ -92,7 +96,7 @@ def split_command(
             print(f"{name:<10} {load(name).title}")
         return
     oplist = load(variant)
-    for option, file in (("--svg", svg), ("--json", json_file)):
+    for option, file in (("--svg", svg), ("--json", json_file), ("--schedule", schedule_file)):
         if str(file) != "-":
             files.writable_file(file, option)
     per_sum_us = reduction_us if reduction_us is not None else _SUM_PER_DOUBLING_US * math.ceil(math.log2(ranks))
@@ -100,6 +104,8 @@ def split_command(
     program = split_program(oplist, costs, balance)
     if svg:
         _draw(dot_text(program), svg)
+    if schedule_file:
+        schedule_file.write_text(schedule(program))
     if json_file:
         text = json.dumps(describe(program, costs), indent=1) + "\n"
         if str(json_file) == "-":
