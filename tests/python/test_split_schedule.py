@@ -6,6 +6,7 @@ import random
 
 import numpy
 from hypothesis import given, settings, strategies
+from offpath.split import columns
 from offpath.split.dominant import HOST
 from offpath.split.oplist import ELEMENTWISE, OPERATORS, Kind
 from offpath.split.steps import SIDES, Pass, Receive, Reduce
@@ -44,6 +45,14 @@ def test_every_statement_runs_once_on_its_side(oplist, machine):
         for i in step.statements:  # a pass never uses its own sum: those that read one come first, for the old value
             earlier = {oplist.iteration[j].target for j in step.statements if j < i}
             assert not sums & earlier & set(oplist.iteration[i].reads)
+
+
+@some
+@given(oplists(), machines())
+def test_neither_side_waits_for_what_the_other_makes_of_its_sum(oplist, machine):
+    program, _ = program_of(oplist, machine)
+    for side, column in zip(SIDES, zip(*columns.rows(program), strict=True), strict=True):
+        assert len([cell for cell in column if cell]) == len(program.steps[side])
 
 
 @some

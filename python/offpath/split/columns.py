@@ -22,6 +22,8 @@ def rows(program: SplitProgram) -> list[tuple[str, str]]:
                 todo[side].pop(0)
                 sending |= _sends(program, step)
             row.append(text(program, step) if step else "")
+        if not any(row):
+            raise RuntimeError("both sides wait for each other")
         sent |= sending
         result.append(tuple(row))
     return result

@@ -9,7 +9,7 @@ for each other.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from offpath.split.buffers import with_buffers
@@ -89,7 +89,8 @@ def assemble(
     steps: dict[str, list[Step]] = {side: [] for side in SIDES}
     for node in order:
         steps[side_of[node] if node in side_of else exchanged[node.name].destination].append(node)
-    finished = {side: _with_reductions(oplist, _receives_late(oplist, each)) for side, each in steps.items()}
+    soon = {each.name for each in exchanges if not each.carried}
+    finished = {side: _with_reductions(oplist, _receives_late(oplist, each), soon) for side, each in steps.items()}
     return SplitProgram(oplist, dict(sides), finished, tuple(exchanges))
 
 
@@ -120,13 +121,15 @@ def _receives_late(oplist: OperationList, steps: Sequence[Step]) -> list[Step]:
     return result + waiting
 
 
-def _with_reductions(oplist: OperationList, steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Dot products that nothing comes between are summed together."""
+def _with_reductions(oplist: OperationList, steps: Sequence[Step], soon: Set[str] = frozenset()) -> tuple[Step, ...]:
+    """Dot products that nothing comes between are summed together. `soon`: what is exchanged within an iteration. No such
+    sum waits for such a value: the other side may want the sum before it sends that."""
     result: list[Step] = []
     pending: list[str] = []
     for step in steps:
         dots = [] if isinstance(step, Receive) else _dots(oplist, step)
-        if pending and not dots and not isinstance(step, Receive):
+        may_wait = isinstance(step, Receive) and not (step.name in soon and soon.intersection(pending))
+        if pending and not dots and not may_wait:
             result.append(Reduce(tuple(pending)))
             pending = []
         result.append(step)
