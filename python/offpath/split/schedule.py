@@ -7,50 +7,25 @@ copies take turns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from offpath.base.errors import UserError
 from offpath.split.dominant import DPU, HOST
 from offpath.split.flow import writers
 from offpath.split.grammar import is_number
 from offpath.split.oplist import OPERATORS, RESULT, Kind, Statement
 from offpath.split.steps import SIDES, Receive, Reduce, SplitProgram
+from offpath.split.turn import Program, Turn
 
 _STEPS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 _MOST_TERMS = 4
 _TURNS = 2
 
 
-@dataclass
-class _Program:
-    """Scalar steps, one pass, one sum, scalar steps."""
-
-    before: list[str] = field(default_factory=list)
-    statements: list[str] = field(default_factory=list)
-    sums: list[str] = field(default_factory=list)
-    after: list[str] = field(default_factory=list)
-    comes: list[str] = field(default_factory=list)  # vectors, and ...
-    given: list[str] = field(default_factory=list)  # ... scalars of the host
-    back: list[str] = field(default_factory=list)  # vectors for the host
-    needs: set[str] = field(default_factory=set)  # names that the host makes in this iteration
-    makes: set[str] = field(default_factory=set)  # names that the host waits for
-    spare: int = 0  # scalars for what lies between
-
-    def empty(self) -> bool:
-        return not (self.before or self.statements or self.sums or self.after)
-
-    def lines(self, where: str) -> list[str]:
-        words = [("in", self.comes), ("give", self.given), ("out", self.back), ("sum", self.sums)]
-        lists = [f"{word} {' '.join(names)}" for word, names in words if names]
-        return [where, *lists, *self.before, *self.statements, *(f"after {each}" for each in self.after), "end"]
-
-
 def schedule(program: SplitProgram) -> str:
     """Raises UserError for what PETSc's solver cannot run."""
-    return _Scheduler(program).text()
+    return Scheduler(program).text()
 
 
-class _Scheduler:
+class Scheduler:
     def __init__(self, program: SplitProgram):
         self.program, self.oplist = program, program.oplist
         self.writer = writers(self.oplist)
@@ -98,14 +73,14 @@ class _Scheduler:
         self.values[text] = text
         return text
 
-    def temporary(self, program: _Program) -> str:
+    def temporary(self, program: Program) -> str:
         program.spare += 1
         self.spare = max(self.spare, program.spare)
         return f"#{program.spare}"
 
     # ---- statements -------------------------------------------------------------------------------------------------
 
-    def expression(self, program: _Program, statement: Statement, iteration: int, index: int) -> list[str]:
+    def expression(self, program: Program, statement: Statement, iteration: int, index: int) -> list[str]:
         lines, stack = [], []
         for word in statement.postfix:
             if word in _STEPS or word in ("sqrt", "neg"):
@@ -122,7 +97,7 @@ class _Scheduler:
         (value,) = stack
         return [*lines, f"copy {self.copy(statement.target, iteration)} {value} {value}"]
 
-    def add(self, program: _Program, statement: Statement, iteration: int, index: int) -> None:
+    def add(self, program: Program, statement: Statement, iteration: int, index: int) -> None:
         """Precondition: fits()."""
         for name in self.unsummed & set(statement.reads):
             if self.writer[name] < index:
@@ -155,7 +130,7 @@ class _Scheduler:
         program.statements.append(" ".join(["update", target, *words]))
 
     @staticmethod
-    def fits(program: _Program, statement: Statement) -> bool:
+    def fits(program: Program, statement: Statement) -> bool:
         """Elementwise work comes before the sum; a scalar that it needs may not come of the same pass."""
         return statement.kind == Kind.SCALAR or not (program.sums or program.after)
 
@@ -172,14 +147,14 @@ class _Scheduler:
             out.insert(at, step)
         return out
 
-    def programs(self, iteration: int) -> list[_Program]:
-        out, current = [], _Program()
+    def programs(self, iteration: int) -> list[Program]:
+        out, current = [], Program()
 
         def close() -> None:
             nonlocal current
             if not current.empty():
                 out.append(current)
-                current = _Program()
+                current = Program()
 
         for step in self._sums_first(self.program.steps[DPU]):
             if isinstance(step, Receive):
@@ -216,12 +191,12 @@ class _Scheduler:
             if statement.kind in OPERATORS:
                 out.append(f"{statement.kind} {self.copy(statement.target, -1)} {self.copy(statement.reads[0], -1)}")
                 continue
-            one = _Program()
+            one = Program()
             self.add(one, statement, -1, -1)
             if statement.kind == Kind.DOT:
                 one.sums.append(self.copy(statement.target, -1))
             out += one.lines("here")
-        begin = _Program()
+        begin = Program()
         made = {each.target for each in self.oplist.setup}
         taken = [name for name in self.taken if name in made]  # by a wait that comes before the DPU has made any
         for name in dict.fromkeys([*self.program.begin[DPU], *taken]):
@@ -239,7 +214,7 @@ class _Scheduler:
         return made_first and self.writer[RESULT] < self.writer.get(name, 0) < test
 
     def text(self) -> str:
-        sections = [("setup", self.setup()), *((f"turn {n}", _Turn(self, n).lines()) for n in range(_TURNS))]
+        sections = [("setup", self.setup()), *((f"turn {n}", Turn(self, n).lines()) for n in range(_TURNS))]
         lines = ["offpath-schedule 1", f"name {self.oplist.name}"]
         vectors = sorted(self.oplist.vectors)
         lines += [f"vector {self.copy(name, n)}" for name in vectors for n in range(self.copies.get(name, 1))]
@@ -259,90 +234,3 @@ class _Scheduler:
         for name in sorted(others - self.oplist.vectors - {name for names in self.sums for name in names}):
             out += [self.copy(name, n) for n in range(self.copies.get(name, 1))]
         return out
-
-
-class _Turn:
-    """One iteration of the process, in the host's order; what is the DPU's leaves as soon as it can."""
-
-    def __init__(self, scheduler: _Scheduler, number: int):
-        self.scheduler, self.number = scheduler, number
-        self.oplist, self.exchanges = scheduler.oplist, scheduler.exchanges
-        self.out: list[str] = []
-        self.todo, self.posted = scheduler.programs(number), []
-        self.sent: set[str] = set()  # to the DPU
-        self.known: set[str] = set()  # values of this iteration that the host has
-        self.waited = False
-        self.host = _Program()
-        self.tests = {i: self.oplist.iteration[i] for i in scheduler.tests()}
-
-    def lines(self) -> list[str]:
-        self.test()
-        self.post()
-        for step in self.scheduler.program.steps[HOST]:
-            if isinstance(step, Receive):
-                if not self.waited if self.exchanges[step.name].carried else step.name not in self.known:
-                    self.wait()
-            elif isinstance(step, Reduce):
-                self.host.sums += [self.scheduler.copy(name, self.number) for name in step.names]
-                self.scheduler.unsummed -= set(step.names)
-                self.flush(*step.names)
-            else:
-                for index in step.statements:
-                    self.run(index)
-                self.post()
-        self.flush()
-        assert not self.todo and not self.tests, "the orders of both sides are projections of one"
-        return self.out
-
-    def run(self, index: int) -> None:
-        statement = self.oplist.iteration[index]
-        if statement.kind == Kind.TEST:
-            return
-        if statement.target in self.exchanges and self.exchanges[statement.target].waits:
-            self.wait()
-        if statement.kind in OPERATORS:
-            self.flush()
-            source = self.scheduler.read(statement.reads[0], self.number, index)
-            self.out.append(f"{statement.kind} {self.scheduler.copy(statement.target, self.number)} {source}")
-        else:
-            if not self.scheduler.fits(self.host, statement):
-                self.flush()
-            self.scheduler.add(self.host, statement, self.number, index)
-            if statement.kind == Kind.SCALAR:
-                self.known.add(statement.target)
-        if statement.target in self.exchanges:
-            self.sent.add(statement.target)
-
-    def flush(self, *summed: str) -> None:
-        if not self.host.empty():
-            self.out += self.host.lines("here")
-        self.host = _Program()
-        self.known.update(summed)
-        self.test()
-
-    def wait(self) -> None:
-        self.flush()
-        self.out.append("wait")
-        self.waited = True
-        self.known.update(*(each.makes for each in self.posted))
-        self.test()
-
-    def post(self) -> None:
-        while self.todo and self.todo[0].needs <= self.sent:
-            self.flush()
-            if self.todo[0].given:
-                self.wait()
-            self.out += self.todo[0].lines("there")
-            self.posted.append(self.todo.pop(0))
-
-    def test(self) -> None:
-        """As early as can be: nothing may come of a residual that is 0."""
-        for index, statement in list(self.tests.items()):
-            (name,) = statement.reads
-            writer = self.scheduler.writer.get(name, len(self.oplist.iteration))
-            is_old = writer >= index
-            by_dpu = self.scheduler.program.sides.get(writer) == DPU
-            if (self.waited or not by_dpu) if is_old else name in self.known:
-                word = "test-next" if self.scheduler.is_of_the_next(index) else "test"
-                self.out.append(f"{word} {self.scheduler.read(name, self.number, index)}")
-                del self.tests[index]
