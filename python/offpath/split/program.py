@@ -122,8 +122,8 @@ def _receives_late(oplist: OperationList, steps: Sequence[Step]) -> list[Step]:
 
 
 def _with_reductions(oplist: OperationList, steps: Sequence[Step], soon: Set[str] = frozenset()) -> tuple[Step, ...]:
-    """Dot products that nothing comes between are summed together. `soon`: what is exchanged within an iteration. No such
-    sum waits for such a value: the other side may want the sum before it sends that."""
+    """Dot products that nothing comes between are summed together. `soon`: what is exchanged within an iteration. No
+    such sum waits for such a value: the other side may want the sum before it sends that."""
     result: list[Step] = []
     pending: list[str] = []
     for step in steps:
