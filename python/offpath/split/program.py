@@ -122,19 +122,28 @@ def _receives_late(oplist: OperationList, steps: Sequence[Step]) -> list[Step]:
 
 
 def _with_reductions(oplist: OperationList, steps: Sequence[Step], soon: Set[str] = frozenset()) -> tuple[Step, ...]:
-    """Dot products that nothing comes between are summed together. `soon`: what is exchanged within an iteration. No
-    such sum waits for such a value: the other side may want the sum before it sends that."""
+    """Dot products that nothing comes between are summed together, behind the last of them. `soon`: what is exchanged
+    within an iteration. No such sum waits for such a value: the other side may want the sum before it sends that."""
     result: list[Step] = []
     pending: list[str] = []
+    place = 0
+
+    def close() -> None:
+        if pending:
+            result.insert(place, Reduce(tuple(pending)))
+            pending.clear()
+
     for step in steps:
         dots = [] if isinstance(step, Receive) else _dots(oplist, step)
         may_wait = isinstance(step, Receive) and not (step.name in soon and soon.intersection(pending))
-        if pending and not dots and not may_wait:
-            result.append(Reduce(tuple(pending)))
-            pending = []
+        if not dots and not may_wait:
+            close()
         result.append(step)
-        pending += dots
-    return (*result, Reduce(tuple(pending))) if pending else tuple(result)
+        if dots:
+            pending += dots
+            place = len(result)
+    close()
+    return tuple(result)
 
 
 def _dots(oplist: OperationList, step: Pass) -> list[str]:

@@ -136,17 +136,6 @@ class Scheduler:
 
     # ---- programs of the DPU ----------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _sums_first(steps) -> list:
-        """No sum waits for a value that it does not need: the host may want it before it makes that."""
-        out: list = []
-        for step in steps:
-            at = len(out)
-            while isinstance(step, Reduce) and at > 0 and isinstance(out[at - 1], Receive):
-                at -= 1
-            out.insert(at, step)
-        return out
-
     def programs(self, iteration: int) -> list[Program]:
         out, current = [], Program()
 
@@ -156,7 +145,7 @@ class Scheduler:
                 out.append(current)
                 current = Program()
 
-        for step in self._sums_first(self.program.steps[DPU]):
+        for step in self.program.steps[DPU]:
             if isinstance(step, Receive):
                 close()
                 exchange = self.exchanges[step.name]
