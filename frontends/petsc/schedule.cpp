@@ -30,6 +30,7 @@ class Schedule::Reader {
  public:
   explicit Reader(Schedule& out) : out_(out) {}
   const char* problem() const { return problem_; }  // null: none
+  bool is_in_program() const { return program_ != nullptr; }
 
   void take(const std::string& line) {
     std::istringstream words(line);
@@ -145,8 +146,8 @@ std::string Schedule::read(const std::string& text) {
     reader.take(line);
     if (reader.problem() != nullptr) return "line " + std::to_string(number) + " has " + reader.problem();
   }
-  const bool is_whole = vector("x") < vectors.size() && vector("b") < vectors.size() && !scalars.empty() &&
-                        !turns[0].empty() && !turns[1].empty();
+  const bool is_whole = !reader.is_in_program() && vector("x") < vectors.size() && vector("b") < vectors.size() &&
+                        !scalars.empty() && !turns[0].empty() && !turns[1].empty();
   return is_whole ? "" : "it ends too early";
 }
 

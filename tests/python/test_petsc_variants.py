@@ -104,13 +104,14 @@ def test_what_is_no_schedule_is_refused_with_its_line(tmp_path):
     assert "needs -ksp_offpath_schedule FILE" in run(1, argv).stderr
     schedule_of("pcg", tmp_path)
     good = file.read_text()
-    for old, new, said in (
-        ("offpath-schedule 1", "offpath-schedule 2", "line 1 is not"),
-        ("precondition u r", "precondition u q", "a name that was not declared"),
-        ("precondition u r", "precondition u", "too few words"),
-        ("precondition u r", "dance u r", "a word that it does not know"),
-        ("turn 1", "", "it ends too early"),
+    for bad, said in (
+        (good.replace("offpath-schedule 1", "offpath-schedule 2"), "line 1 is not"),
+        (good.replace("precondition u r", "precondition u q", 1), "a name that was not declared"),
+        (good.replace("precondition u r", "precondition u", 1), "too few words"),
+        (good.replace("precondition u r", "dance u r", 1), "a word that it does not know"),
+        (good.replace("turn 1", ""), "it ends too early"),
+        (good[: good.rindex("end")], "it ends too early"),
     ):
-        file.write_text(good.replace(old, new, 1))
+        file.write_text(bad)
         result = run(1, [*argv, "-ksp_offpath_schedule", str(file)])
         assert result.returncode != 0 and said in result.stderr, (said, result.stderr)
