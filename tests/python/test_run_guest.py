@@ -130,6 +130,7 @@ print("heard", heard.count(signal.SIG{name}), flush=True)
 """
 
 
+@pytest.mark.parametrize("before", (signal.SIG_DFL, signal.SIG_IGN))  # ignored: in the background of a script
 @pytest.mark.parametrize(
     "name, key, stdin",
     [
@@ -140,13 +141,14 @@ print("heard", heard.count(signal.SIG{name}), flush=True)
         ("INT", None, "/dev/null"),  # by kill, of us alone
     ],
 )
-def test_a_key_of_the_terminal_is_heard_once(name, key, stdin, witness_env):
+def test_a_key_of_the_terminal_is_heard_once(name, key, stdin, before, witness_env):
     """mpirun of Open MPI kills its ranks at once when it hears Ctrl-C twice."""
     pid, terminal = pty.fork()
     if pid == 0:
         try:
             if stdin:
                 os.dup2(os.open(stdin, os.O_RDONLY), 0)
+            signal.signal(getattr(signal, f"SIG{name}"), before)
             words = [str(ROOT / "offpath"), "run", "--", sys.executable, "-c", COUNTS.format(name=name)]
             os.execve(words[0], words, os.environ | witness_env)
         finally:

@@ -97,8 +97,11 @@ def run(
 def end(signum: int, _frame: object = None) -> NoReturn:
     """Of a command line: leaves what it does as Ctrl-C does, and removes what it has made. What tells it once more does
     not come in between, nor does it reach what that starts."""
-    for each in ENDING_IN_ORDER:
-        if signal.getsignal(each) is end:
+    told = [each for each in ENDING_IN_ORDER if signal.getsignal(each) is end]
+    for each in told:  # first, as Python complains where one came before it was ignored
+        signal.signal(each, lambda *_: None)
+    with undisturbed():
+        for each in told:
             signal.signal(each, signal.SIG_IGN)
     if signum == signal.SIGINT:
         raise KeyboardInterrupt
@@ -192,18 +195,21 @@ def _forwarding(received: list[int], own_session: bool) -> Iterator[Callable[[St
         for signum in early:
             send(signum)
         # The command ignores them now as well, unless it wants to hear them all the same.
-        kept.enter_context(handling(ignored, lambda signum, _frame: send(signum)))
+        kept.enter_context(handling(ignored, pass_on))
         return children[0]
 
     if threading.current_thread() is not threading.main_thread():
         yield start  # only the main thread may set handlers; ours stay what they are
         return
 
-    def forward(signum: int, _frame) -> None:
+    def forward(signum: int, frame) -> None:
         received.append(signum)
-        if not children:
+        if children:
+            pass_on(signum, frame)
+        else:
             early.append(signum)
-            return
+
+    def pass_on(signum: int, _frame) -> None:
         # A key of the terminal has told the command already. Where its input is another one, that is not sure: what
         # still runs after a while hears it (again).
         if signum not in BY_KEY or own_session or not _in_front():
