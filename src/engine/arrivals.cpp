@@ -220,9 +220,10 @@ void Arrivals::add_awaited(const Operation& operation, std::vector<uint8_t>& ran
   const Gathering* const gathering = operation.team->gathering.get();
   if (operation.graph.ends != Ends::together || gathering == nullptr) return;
   const auto count = gathering->open.find(operation.key.number);
+  if (count == gathering->open.end()) return;
   for (const Gathering::Word& word : gathering->words) {
     const uint32_t worker = gathering->before(word.ahead);
-    if (count != gathering->open.end() && !count->second.heard[worker]) ranks[gathering->speaker(worker)] = 1;
+    if (!count->second.heard[worker]) ranks[gathering->speaker(worker)] = 1;
   }
 }
 

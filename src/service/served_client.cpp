@@ -39,7 +39,11 @@ ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, b
       reflection_(std::move(reflection)),
       task_numbers_(session::kSlotCount),
       is_held_(session::kSlotCount),
-      remotes_(session::kSlotCount) {}
+      remotes_(session::kSlotCount) {
+  if (reflection_ == nullptr) return;
+  const memory::Region here{view_.shared_address(), view_.shared_bytes(), view_.shared_data(), view_.mapping()};
+  programs_memory_ = memory::make_mapped(here, nullptr);
+}
 
 bool ServedClient::has_submission() const {
   if (view_.corrupt()) return false;
@@ -240,8 +244,7 @@ base::Result<graph::Graph> ServedClient::expand_program(const Slot& slot, const 
   if (!program.ok()) return program.status();
   if (const Status status = ops::check(program.value()); !status.ok()) return status;
   if (reflection_ == nullptr) return ops::expand(std::move(program.value()), topology);
-  const memory::Region region{view_.shared_address(), view_.shared_bytes(), view_.shared_data(), view_.mapping()};
-  const ops::Far far{memory_, memory::make_mapped(region, nullptr)};
+  const ops::Far far{memory_, programs_memory_};
   return ops::expand(std::move(program.value()), topology, &far);
 }
 

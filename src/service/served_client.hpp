@@ -236,6 +236,7 @@ class ServedClient {
   Balancer* balancer_ = nullptr;
   uint32_t worker_ = 0;
   std::shared_ptr<memory::Port> memory_;
+  std::shared_ptr<memory::Port> programs_memory_;  // of a client on another machine: what its vector programs work on
   tasks::Order order_{session::kSlotCount};
   std::unordered_map<uint32_t, tasks::Task> waiting_tasks_;  // by slot
   memory::FileThreads* file_threads_ = nullptr;

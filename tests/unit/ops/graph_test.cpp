@@ -99,8 +99,9 @@ TEST(Wire, AllreduceOfLongVectorsMovesTwiceTheVectorLessWhatStays) {
 // With as many nodes as a power of two, and with two of five that go in a pair.
 TEST(Wire, AllreduceOfShortPartsMovesHalvesInTwiceAsManyRoundsAsNodesHaveDigits) {
   Case c = case_of(OFFPATH_ALLREDUCE, OFFPATH_ALGORITHM_RABENSEIFNER, {0, 1, 1, 2, 3, 3, 3, 1}, 4 * 640);
-  c.tuning.pairwise_nodes = 1;
   c.tuning.segment_bytes = 4 * 640;
+  EXPECT_EQ(pulls_of(c, 0), 2 * 3) << "so few exchange with each other";
+  c.tuning.pairwise_nodes = 1;
   EXPECT_EQ(wire_of(c).into, std::vector<uint64_t>(4, 2 * 3 * 640));
   EXPECT_EQ(pulls_of(c, 0), 2 * 2);
   c.node_keys = {0, 1, 2, 3, 4};
