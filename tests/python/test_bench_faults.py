@@ -124,8 +124,8 @@ def test_bad_arguments_are_one_line(tmp_path):
     assert_one_line_error(offpath("bench", "faults", "--collectives", "iscan"), "'iscan'", "ibcast")
     assert_one_line_error(offpath("bench", "faults", "--nodes", "0"), "--nodes 0")
     assert_one_line_error(offpath("bench", "faults", "--nodes", "3"), "4 ranks", "3 nodes")
-    for words in (("--nodes", "1,2"), ("--restarts",)):
-        assert_one_line_error(offpath("bench", "faults", "--breaks", *words), "--breaks needs several nodes")
+    assert_one_line_error(offpath("bench", "faults", "--fault", "break", "--nodes", "1,2"), "needs several nodes")
+    assert_one_line_error(offpath("bench", "faults", "--fault", "x"), "--fault", "'replace'")
     assert_one_line_error(offpath("bench", "faults", "--json", str(tmp_path)), "--json")
 
 
@@ -152,8 +152,9 @@ def test_the_program_is_right_by_itself(mpi, kinds):
     ("nodes", "more", "verdicts"),
     [
         ("1", (), (RIGHT, ERROR)),
-        ("1", ("--restarts",), (RIGHT,)),
-        pytest.param("2", ("--restarts",), (RIGHT,), marks=requires_root),
+        ("1", ("--fault", "stop"), (RIGHT,)),
+        ("1", ("--fault", "replace"), (RIGHT,)),
+        pytest.param("2", ("--fault", "replace"), (RIGHT,), marks=requires_root),
     ],
 )
 def test_kills(nodes, more, verdicts, tmp_path):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches of `offpath bench faults`: a program, and a service of its job that is killed, replaced or cut off at some
-moment."""
+"""Launches of `offpath bench faults`: a program, and a service of its job to which something happens at some moment."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from offpath.base import handover
@@ -42,10 +41,26 @@ ATTEMPTS = 20  # of a kill; each comes too late for a program that has ended
 PIDFD_GETFD = 438  # the system call, which Python does not know
 
 
+@dataclass(frozen=True)
+class Fault:
+    """What happens to a service. `strike`: whether it was still there for that."""
+
+    strike: Callable[[int], bool]
+    env: Mapping[str, str] = field(default_factory=dict)  # of such runs
+    is_loss: bool = True  # else a program may not even warn
+
+
 def kill(service: int) -> bool:
-    """Whether it was still there."""
+    return _send(service, signal.SIGKILL)
+
+
+def stop(service: int) -> bool:
+    return _send(service, signal.SIGSTOP)
+
+
+def _send(service: int, signum: signal.Signals) -> bool:
     with contextlib.suppress(ProcessLookupError):
-        os.kill(service, signal.SIGKILL)
+        os.kill(service, signum)
         return True
     return False
 
@@ -100,6 +115,15 @@ def _lives(process: int) -> bool:
     return False
 
 
+# A service that is stopped counts as lost when it has been silent for so long; by default for 30 s.
+FAULTS = {
+    "kill": Fault(kill),
+    "stop": Fault(stop, {"OFFPATH_SERVICE_SILENCE_MS": "2000"}),
+    "break": Fault(break_connections),
+    "replace": Fault(replace, is_loss=False),
+}
+
+
 @dataclass(frozen=True)
 class Program:
     """A program that checks its results and says its longest wait."""
@@ -141,9 +165,9 @@ class Series:
     """A program at a place with one MPI: first without a kill, then with one in each launch."""
 
     def __init__(self, program: Program, mpi: str, nodes: int, seed: int, patience_s: float, more: Sequence[str] = (),
-                 strike: Callable[[int], bool] = kill):  # fmt: skip
+                 fault: Fault = FAULTS["kill"]):  # fmt: skip
         self.program, self.mpi, self.seed, self.patience_s = program, mpi, seed, patience_s
-        self.strike = strike
+        self.fault = fault
         self.argv = program.command(mpi, nodes, more)
         self.labels = {"mpi": mpi, "nodes": nodes, "program": program.name}
         self.kills = 0
@@ -181,14 +205,14 @@ class Series:
         where.timeout_s = timeout_s
         with handover.folder() as folder:
             mark = {STATS_FILE: str(folder / "stats")}
-            env = {"OFFPATH_POLICY": self.program.policy, **NOBODY_GIVES_UP, **mark}
+            env = {"OFFPATH_POLICY": self.program.policy, **NOBODY_GIVES_UP, **self.fault.env, **mark}
             offloaded, patience_s = False, 0.0
             try:
-                with Watch(mark, kill, self.strike).running() as watch:
+                with Watch(mark, kill, self.fault.strike).running() as watch:
                     result = where.run(self.mpi, self.argv, True, env)
                 ended, offloaded = judged(result, watch.left_behind), stats.offloaded_count(result.stats) > 0
                 said = watch.refused or (WARNING.search(result.stderr or "") or [""])[0]
-                if self.strike is replace and ended.verdict == RIGHT and said:  # nothing was lost
+                if not self.fault.is_loss and ended.verdict == RIGHT and said:
                     ended = dataclasses.replace(ended, verdict=ERROR, said=said, output=result.stderr)
                 patience_s = END_PATIENCE_S
             except subprocess.TimeoutExpired as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`offpath bench faults`: real programs whose services are killed at random moments, and what becomes of them."""
+"""`offpath bench faults`: what becomes of real programs when something happens to one of their services."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import typer
 
 from offpath.base import commands
 from offpath.base.errors import UserError
+from offpath.base.oldest import StrEnum
 from offpath.base.paths import built, paths
 from offpath.base.sizes import parse_numbers
-from offpath.bench import fault_kills
-from offpath.bench.fault_kills import Kill, Program, Series
+from offpath.bench.fault_kills import FAULTS, Kill, Program, Series
 from offpath.bench.fault_verdicts import FINE, VERDICTS, Ended
 from offpath.bench.kit import Benchmark, Case, Site, Table, options, turns
 from offpath.places import asked, comparison
@@ -42,11 +42,12 @@ COLLECTIVES = (
     "ireduce_scatter_block",
 )  # fmt: skip
 BY_NAME = {program.name: program for program in PROGRAMS}
+FaultChoice = StrEnum("FaultChoice", {name: name for name in FAULTS})
 START_S, RUN_S = 2.0, 2.0  # for the estimate only
 
 
 BENCHMARK = Benchmark([
-    Table("{mpi:mpi}: what became of programs of which a service was killed, or replaced, or cut off; waits in s", [
+    Table("{mpi:mpi}: what became of programs; waits in s", [
         ("program", "{program}"), ("nodes", "{nodes}"), ("kills", "{kills_count}"),
         *((verdict, f"{{{verdict}_count}}") for verdict in VERDICTS), ("late", "{late_count}"),
         ("median", "{blackout_median_s:.3f}"), ("99 %", "{blackout_p99_s:.3f}"),
@@ -76,12 +77,7 @@ def faults_command(
     collectives: Annotated[
         Optional[str], typer.Option(help="Those of the program random. Default: all it has.", show_default=False)
     ] = None,
-    restarts: Annotated[
-        bool, typer.Option("--restarts", help="Services are replaced (offpath service restart) instead of killed.")
-    ] = False,
-    breaks: Annotated[
-        bool, typer.Option("--breaks", help="Connections between services are reset instead, on several nodes.")
-    ] = False,
+    fault: Annotated[FaultChoice, typer.Option(help="What happens to a service.")] = FaultChoice.kill,
     return_errors: Annotated[
         bool, typer.Option("--return-errors", help="The program random is told of errors, and goes on.")
     ] = False,
@@ -95,33 +91,35 @@ def faults_command(
     ] = 60.0,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Kill services (SIGKILL) of running programs, each at a random moment of its life, and see what becomes of them.
+    """Kill services of running programs, each at a random moment of its life, and see what becomes of them.
 
-    A launch is a program with everything offloaded, and one kill; services share the ranks' cores. The programs check
-    their results and say their longest single wait. *random* does random collectives on two communicators, several
-    under way, and ranks that wait for them while others block in other calls; *fft3d* MPI_Ialltoallv; *halo3d*
-    messages; *bspmm* one-sided operations. Each runs once without a kill. An error ends a program, as MPI does by
-    default; with --return-errors *random* counts it, goes on, and must be right in all else.
+    A launch is a program with everything offloaded, and one fault: *kill* (SIGKILL); *stop* (SIGSTOP; it counts as
+    lost after two seconds of silence); *break*: all connections of a service to others are reset, on several nodes;
+    *replace* (`offpath service restart`), which no program may notice: a warning counts as an error, and what a
+    program waits longer than *unkilled* is the pause. Services share the ranks' cores. The programs check their
+    results and say their longest single wait. *random* does random collectives on two communicators, several under
+    way, and ranks that wait for them while others block in other calls; *fft3d* MPI_Ialltoallv; *halo3d* messages;
+    *bspmm* one-sided operations. Each runs once without a fault. An error ends a program, as MPI does by default;
+    with --return-errors *random* counts it, goes on, and must be right in all else.
 
     Verdicts: *right*; *error*, an error of Offpath, and nothing was wrong; *wrong*, wrong results, a
     crash, or an end that nobody explains; *stood*, it did not end. Exit status 1 if any was wrong or stood. The same
-    seed gives the same moments, as far as a program takes as long again. With --restarts services are replaced, which
-    no program may notice: a warning counts as an error, and what a program waits longer than *unkilled* is the pause.
-    With --breaks all connections of a service to others are reset; the services make them again.
+    seed gives the same moments, as far as a program takes as long again.
 
     Examples:
 
         offpath bench faults --kills 20 --json faults.json
 
-        offpath bench faults --restarts --kills 50 --nodes 1
+        offpath bench faults --fault replace --kills 50 --nodes 1
 
         offpath bench faults --programs random --collectives iallreduce,ibcast --nodes 1 --mpi mpich --seed 7
     """
     kinds = comparison.chosen_mpis(mpi)
     chosen = [BY_NAME[name] for name in options.names(programs, BY_NAME, "a program")]
+    breaks = fault.value == "break"
     counts = parse_numbers(nodes or ("2" if breaks else "1,2"), "--nodes", most=64)
-    if breaks and (restarts or 1 in counts):
-        raise UserError("--breaks needs several nodes (one has no connections), and no --restarts. Try --nodes 2.")
+    if breaks and 1 in counts:
+        raise UserError("--fault break needs several nodes (one has no connections). Try --nodes 2.")
     for count in counts:
         if ranks % count:
             raise UserError(f"{ranks} ranks cannot be spread evenly over {count} nodes. Change --ranks or --nodes.")
@@ -134,11 +132,10 @@ def faults_command(
     built(paths().preload_library)
     built(paths().service)
     seed = random.SystemRandom().randrange(1 << 31) if seed is None else seed
-    strike = fault_kills.replace if restarts else fault_kills.break_connections if breaks else fault_kills.kill
     sites, found = [], []
     for count in counts:
         these = [
-            Series(program, kind, count, seed, patience, more.get(program.name, ()), strike)
+            Series(program, kind, count, seed, patience, more.get(program.name, ()), FAULTS[fault.value])
             for kind in kinds
             for program in chosen
         ]
@@ -149,7 +146,7 @@ def faults_command(
     meta = comparison.base_meta(kinds) | turns.measure(sites, kills, launches * (START_S + RUN_S))
     meta |= {"seed": seed, "node_counts": counts, "ranks": ranks, "rate": rate}
     meta |= {"programs": [program.name for program in chosen]}
-    meta |= {"collectives": collectives, "return_errors": return_errors, "restarts": restarts, "breaks": breaks}
+    meta |= {"collectives": collectives, "return_errors": return_errors, "fault": fault.value}
     measured = [(unkilled, killed) for unkilled, killed in found if killed.launches]
     rows = [row_of(killed.labels, unkilled.launches[0], killed.launches) for unkilled, killed in measured]
     one_by_one = [killed.labels | kill.row for _, killed in found for kill in killed.launches]
