@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/result.hpp"
+#include "client/given_up.hpp"
 #include "client/session.hpp"
 
 #include <cstring>
@@ -78,6 +79,14 @@ Status create(offpath_session& session, const offpath_team_params_t& params, con
 }
 
 }  // namespace
+
+void offpath::client::give_up(offpath_team_t* team) {
+  ErrnoGuard guard;
+  offpath_session& session = *team->session;
+  if (!session.mine()) return;
+  std::lock_guard lock(session.mutex);
+  if (session.check_alive()) post_silent(session, *team, layout::OpKind::team_give_up);
+}
 
 extern "C" {
 

@@ -82,6 +82,14 @@ void Engine::remove_team(TeamHandle handle) {
   s.forget_if_unused(*team);
 }
 
+void Engine::give_up_team(TeamHandle handle) {
+  State& s = *state_;
+  const auto it = s.team_by_handle.find(handle);
+  if (it == s.team_by_handle.end()) return;
+  s.peers->give_up(*it->second);
+  s.settle();
+}
+
 void State::forget_if_unused(const Team& team) {
   if (!team.removed || !team.unused()) return;
   const auto it = teams.find({team.spec.id, team.spec.rank});

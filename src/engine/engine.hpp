@@ -146,6 +146,8 @@ class Engine : public fabric::Receiver {
   void remove_client(ClientId client, Loss how = Loss::process);
 
   base::Result<TeamHandle> add_team(TeamSpec spec);
+  // The member does without what is under way, which ends; to the others it is as if its process were gone.
+  void give_up_team(TeamHandle team);
   // The handle becomes invalid; unfinished operations go on and keep the team alive.
   void remove_team(TeamHandle team);
   // Operations of a team are posted with ascending sequences; a member leaves out those that it has no part in.

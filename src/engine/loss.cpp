@@ -88,6 +88,12 @@ void Peers::lose_member(Team& team, uint32_t rank, Loss how) {
   if (is_new && how == Loss::service && !team.spec.members[rank].local) seek(team.spec.members[rank].address);
 }
 
+void Peers::give_up(Team& team) {
+  team.lost[team.spec.rank] = static_cast<uint8_t>(Loss::process);
+  team.broken = team.dead = true;
+  for (const auto& [key, operation] : team.operations) fail_for_loss(*operation, team.spec.rank);
+}
+
 std::vector<uint8_t> Peers::needed_members(const Operation& operation) const {
   std::vector<uint8_t> needed(operation.team->spec.members.size(), 0);
   if (operation.part != Part::collective) needed[operation.key.peer] = 1;

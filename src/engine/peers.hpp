@@ -44,6 +44,8 @@ class Peers final : public Room {
   // By rank: does the operation still want something from that member, or that member from it?
   std::vector<uint8_t> needed_members(const Operation& operation) const;
   void fail_for_loss(Operation& operation, uint32_t rank);
+  // Its own member has.
+  void give_up(Team& team);
   // Tells a member that wants something of a collective that it was given up here as a service is lost. It gives it up, too: a
   // mere refusal would be a failure of its own, and as such an arrival. False: no service is lost.
   bool pass_loss_on(Team& team, uint32_t to, uint64_t number);

@@ -122,6 +122,9 @@ Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
     case OpKind::team_destroy:
       destroy_team(slot.team);
       return {};
+    case OpKind::team_give_up:
+      give_up_team(slot.team);
+      return {};
     case OpKind::collective:
     case OpKind::program:
       return begin_operation(kind, index, slot);
@@ -200,6 +203,10 @@ Status ServedClient::create_team(const Slot& slot) {
     team_size_ = arguments->size;
   }
   return {};
+}
+
+void ServedClient::give_up_team(uint64_t record) {
+  if (const auto team = teams_.find(record); team != teams_.end()) engine_->give_up_team(team->second.handle);
 }
 
 void ServedClient::destroy_team(uint64_t record) {

@@ -157,6 +157,7 @@ class ServedClient {
   void begin(session::OpKind kind, uint32_t index);
   base::Status carry_out(session::OpKind kind, uint32_t index, session::Slot& slot);
   base::Status create_team(const session::Slot& slot);
+  void give_up_team(uint64_t record);
   void destroy_team(uint64_t record);
   // A collective or a program.
   base::Status begin_operation(session::OpKind kind, uint32_t index, session::Slot& slot);

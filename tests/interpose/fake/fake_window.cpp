@@ -3,6 +3,7 @@
 // memory; locks and the atomicity of accumulates are kept on a board that all members map.
 //
 //   OFFPATH_FAKE_LOSE_REMOTE=r:p  world rank r loses its service when it posts its p-th one-sided operation
+#include "client/given_up.hpp"
 #include "client/kept.hpp"
 #include "client/next_session.hpp"
 #include "client/pages.hpp"
@@ -314,6 +315,7 @@ std::vector<Kept> take_kept(offpath_window_t*) { return {}; }
 offpath_status_t give_up(offpath_window_t*, offpath_op_t**) { return OFFPATH_ERR_SERVICE_LOST; }
 uint64_t sequence_of(const offpath_op_t*) { return 0; }
 std::span<uint8_t> journal_of(const offpath_window_t*) { return {}; }
+void give_up(offpath_team_t*) {}
 bool leaves(const offpath_session_t*) { return false; }
 uint32_t ask(offpath_session_t*) { return 0; }
 bool has_answered(const offpath_session_t*, uint32_t) { return true; }

@@ -109,6 +109,42 @@ TEST_F(Loss, OfAProcessFailsItsPeersAndLaterOperations) {
   for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.outcome(rank, 1), OFFPATH_ERR_PEER_LOST);
 }
 
+// Its program has heard of a loss that no service knows, or wants no results any more.
+TEST_F(Loss, GivenUpByAMemberEndsHereAndWhereItIsNeeded) {
+  for (uint32_t rank = 0; rank < 3; ++rank) post(rank, 0);
+  cluster.settle();
+  EXPECT_FALSE(cluster.outcome(1, 0).has_value());
+  cluster.engine_of(1).give_up_team(team[1]);
+  std::fill(recv[1].begin(), recv[1].end(), uint8_t{7});
+  post(3, 0);
+  post(1, 1);
+  cluster.settle();
+  for (uint32_t rank = 0; rank < 4; ++rank) EXPECT_EQ(cluster.outcome(rank, 0), OFFPATH_ERR_PEER_LOST) << rank;
+  EXPECT_EQ(cluster.outcome(1, 1), OFFPATH_ERR_PEER_LOST);
+  EXPECT_EQ(recv[1], std::vector<uint8_t>(4 * kBytes, 7));  // nothing is written any more
+  EXPECT_EQ(cluster.how_lost(0, 1001, 1), engine::Loss::process);
+  for (uint32_t rank = 0; rank < 4; ++rank) cluster.engine_of(rank).remove_team(team[rank]);
+  cluster.settle();
+}
+
+TEST_F(Loss, GivenUpAtAnyMomentNobodyHangs) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Cluster c(3, 6, seed, Cluster::small_chunks());
+    const auto t = c.make_team(everybody(6), 1);
+    std::vector<std::vector<uint8_t>> from(6, std::vector<uint8_t>(6 * 150)), to(from);
+    for (uint32_t rank = 0; rank < 6; ++rank) {
+      c.engine_of(rank).post(
+          t[rank], 0, alltoall_graph(rank, 6, address_of(from[rank].data()), address_of(to[rank].data()), 150), 0);
+    }
+    for (uint64_t i = 0; i < seed; ++i) c.step();
+    c.engine_of(5).give_up_team(t[5]);
+    for (uint32_t round = 0; round < 100; ++round) c.step(c.engine_index(5));  // nobody else is needed
+    EXPECT_TRUE(c.outcome(5, 0).has_value()) << "seed " << seed;
+    c.settle();
+    for (uint32_t rank = 0; rank < 6; ++rank) EXPECT_TRUE(c.outcome(rank, 0).has_value()) << seed << ' ' << rank;
+  }
+}
+
 // Member 0 had no connection that it could have lost.
 TEST_F(Loss, OfAConnectionIsHeardOfByWhoSpeaksFirstAfterIt) {
   post(1, 0);

@@ -42,7 +42,7 @@ TEST(Layout, Enumerations) {
       {"none", 0},         {"team_create", 1},   {"team_destroy", 2},  {"collective", 3}, {"window_open", 4},
       {"window_close", 5}, {"window_attach", 6}, {"window_detach", 7}, {"remote", 8},     {"program", 9},
       {"function", 10},    {"task", 11},         {"task_cancel", 12},  {"gate", 13},      {"window_give_up", 14},
-      {"file_open", 15},   {"file_close", 16},   {"file_write", 17},   {"file_read", 18}};
+      {"file_open", 15},   {"file_close", 16},   {"file_write", 17},   {"file_read", 18}, {"team_give_up", 19}};
   size_t at = 0;
 #define OFFPATH_OP_KIND(name, number, does, forms, about)            \
   ASSERT_LT(at, std::size(kKinds));                                  \
