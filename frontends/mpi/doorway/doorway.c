@@ -21,6 +21,7 @@ static const struct {
 #define OFFPATH_MPI_FUNCTION(name, waits, seen) {"PMPI_" #name, OFFPATH_FUNCTION_##name},
 #define OFFPATH_MPI_PERSISTENT(name, waits, seen) \
   OFFPATH_MPI_FUNCTION(name, waits, seen){"PMPIX_" #name, OFFPATH_FUNCTION_##name},
+#define OFFPATH_MPI_EXTENSION(name, waits, seen) OFFPATH_MPI_PERSISTENT(name, waits, seen)
 #include <offpath/words/mpi_functions.def>
 };
 

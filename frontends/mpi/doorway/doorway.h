@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The doorway: exports MPI_X and PMPI_X for every X of mpi_functions.def, and MPIX_X and PMPIX_X for the persistent
- * collectives, as a jump through a table (trampolines.S). All entries first point to the resolver, which the first call
+ * collectives and extensions, as a jump through a table (trampolines.S). All entries first point to the resolver, which the first call
  * of any of them runs, on whichever thread and however early. It has no constructor: a program that never calls MPI is
  * not touched.
  *

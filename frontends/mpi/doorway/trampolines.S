@@ -120,6 +120,7 @@ offpath_doorway_slots:
 #define OFFPATH_MPI_FUNCTION(name, waits, seen) OFFPATH_ENTRY MPI_##name ; OFFPATH_ENTRY PMPI_##name ;
 #define OFFPATH_MPI_PERSISTENT(name, waits, seen) \
   OFFPATH_MPI_FUNCTION(name, waits, seen) OFFPATH_ENTRY MPIX_##name ; OFFPATH_ENTRY PMPIX_##name ;
+#define OFFPATH_MPI_EXTENSION(name, waits, seen) OFFPATH_MPI_PERSISTENT(name, waits, seen)
 #include <offpath/words/mpi_functions.def>
 
         .section .note.GNU-stack, "", %progbits

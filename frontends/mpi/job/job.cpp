@@ -173,6 +173,16 @@ void Job::turn_off() {
   active_.store(false, std::memory_order_release);
 }
 
+void Job::leave_lost_behind() {
+  const Inside inside;
+  MPI_Comm left = MPI_COMM_NULL;
+  if (!native.tells_of_losses() || control_ == MPI_COMM_NULL) return;
+  if (native.Comm_shrink(control_, &left) != MPI_SUCCESS) return;
+  native.Comm_set_errhandler(left, MPI_ERRORS_RETURN);
+  native.Comm_free(&control_);
+  control_ = left;
+}
+
 void Job::stop() {
   if (world_group_ != MPI_GROUP_NULL) native.Group_free(&world_group_);
   if (control_ != MPI_COMM_NULL) native.Comm_free(&control_);

@@ -65,6 +65,8 @@ class Job {
   int size() const { return member_.size(); }
   // Of the ranks, for what they still say at the end. Native.
   MPI_Comm control() const { return control_ == MPI_COMM_NULL ? MPI_COMM_SELF : control_; }
+  // At the end, where processes may be lost: those that are not. Collective; before the barriers.
+  void leave_lost_behind();
   // Why it is not active.
   const std::string& reason() const { return reason_; }
   // Of every process of the job; known after start().

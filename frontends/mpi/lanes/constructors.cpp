@@ -97,6 +97,19 @@ int Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made) {
   return adopted(native.Intercomm_merge(comm, high, made), made);
 }
 
+// Programs may find these here at run time, and not in the library.
+int Comm_shrink(MPI_Comm comm, MPI_Comm* made) {
+  return native.Comm_shrink == nullptr ? MPI_ERR_OTHER : adopted(native.Comm_shrink(comm, made), made);
+}
+
+int Comm_revoke(MPI_Comm comm) {
+  if (native.Comm_revoke == nullptr) return MPI_ERR_OTHER;
+  const int code = native.Comm_revoke(comm);
+  const bool has_lanes = job.active() && !Inside::here() && native.tells_of_losses();
+  if (code == MPI_SUCCESS && has_lanes) offloader.revoke(comm);
+  return code;
+}
+
 int Comm_free(MPI_Comm* comm) {
   const int code = native.Comm_free(comm);
   if (job.active() && !Inside::here()) offloader.retire();

@@ -14,14 +14,13 @@ void Cut::combine(const Word& word, int source) {
   if (attach::says_more(word.parting, combined_.parting)) combined_.parting = word.parting;
 }
 
-bool Cut::listen() {
-  hear<Word>(seat_, tag_, [this](const Word& word, int source) {
+int Cut::listen() {
+  return hear<Word>(seat_, tag_, [this](const Word& word, int source) {
     combine(word, source);
     if (heard_[static_cast<size_t>(source)]) return;  // a rank's farewell after its word
     heard_[static_cast<size_t>(source)] = true;
     ++heard_count_;
   });
-  return heard_count_ > 0;
 }
 
 void Cut::say(const Word& own, Clock::time_point now) {

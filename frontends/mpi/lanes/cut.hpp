@@ -42,8 +42,10 @@ class Cut {
   // Where words are said, if it was not known. Before all else.
   void sit(MPI_Comm comm) { seat_.comm = comm; }
 
-  // Receives what has arrived. Returns true if any word was heard so far. May throw bad_alloc.
-  bool listen();
+  // Receives what has arrived. MPI error code of the library's. May throw bad_alloc.
+  int listen();
+  // Some word was heard.
+  bool begun() const { return heard_count_ > 0; }
   // Says our own word. Once. May throw bad_alloc.
   void say(const Word& own, Clock::time_point now);
   void give_up();

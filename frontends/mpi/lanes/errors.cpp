@@ -15,6 +15,9 @@ constexpr int kShort = MPI_SUCCESS;
 constexpr int kShort = MPI_ERR_OTHER;
 #endif
 
+// By which programs know what is lost, where the library lets them go on: of Open MPI 5, as the header may be older.
+constexpr int kProcessFailed = 75, kProcessFailedPending = 76, kRevoked = 77;
+
 const char* describe_failure(Failure failure) {
   switch (failure) {
     case Failure::service_lost:
@@ -23,6 +26,10 @@ const char* describe_failure(Failure failure) {
       return "service or process of another rank was lost";
     case Failure::no_agreement:
       return "a service was lost and not all ranks answered in time";
+    case Failure::process_lost:
+      return "process of another rank was lost";
+    case Failure::revoked:
+      return "communicator was revoked";
   }
   return "failed";
 }
@@ -37,8 +44,21 @@ bool Errors::create() {
   return true;
 }
 
+std::optional<Failure> Errors::told_by(int code) {
+  int told = code;
+  if (!native.tells_of_losses() || native.Error_class(code, &told) != MPI_SUCCESS) return std::nullopt;
+  if (told == kProcessFailed || told == kProcessFailedPending) return Failure::process_lost;
+  return told == kRevoked ? std::optional(Failure::revoked) : std::nullopt;
+}
+
+int Errors::code_of(Failure failure) const {
+  if (!native.tells_of_losses()) return general_;
+  return failure == Failure::process_lost ? kProcessFailed : failure == Failure::revoked ? kRevoked : general_;
+}
+
 int Errors::lost(Failure failure, const char* collective, uint64_t sequence, const char* communicator) {
-  int code = general_;
+  int code = code_of(failure);
+  if (code != general_) return code;
   if (codes_ >= kMaxCodes || native.Add_error_code(class_, &code) != MPI_SUCCESS) return general_;
   ++codes_;
   char text[MPI_MAX_ERROR_STRING];
@@ -73,8 +93,9 @@ int Errors::code_for(offpath_status_t status) const {
       return MPI_ERR_ARG;
     case OFFPATH_ERR_SHORT:
       return kShort;
+    case OFFPATH_ERR_PEER_LOST:  // of windows and messages: its process
+      return code_of(Failure::process_lost);
     case OFFPATH_ERR_SERVICE_LOST:
-    case OFFPATH_ERR_PEER_LOST:
     case OFFPATH_ERR_NOT_STARTED:
       return general_;
     default:

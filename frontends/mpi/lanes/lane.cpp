@@ -128,7 +128,7 @@ bool Lane::take(PostedCall& operation) {
       issue_natively(operation, shadow_);
       break;
     case Route::error:
-      offloader.end(operation, offloader.errors().code_for(OFFPATH_ERR_SERVICE_LOST));
+      offloader.end(operation, failure_code());
       break;
   }
   return true;
@@ -216,7 +216,7 @@ void Lane::step(PostedCall& operation) {
   }
   if (operation.state == PostedState::reissue) {
     if (phase_ == Phase::dead) {
-      fail_lost(operation, Failure::no_agreement);
+      fail_lost(operation, failure_);
     } else if (may_issue_) {
       reissue(operation);
     }
@@ -228,7 +228,7 @@ void Lane::step_posted(PostedCall& operation) {
   // Helping (copying the own block) is due whenever the application tests or waits: nobody else may do it.
   const offpath_status_t status = offpath_op_help(operation.op);
   if (status == OFFPATH_IN_PROGRESS) {
-    if (phase_ == Phase::dead) fail_lost(operation, Failure::no_agreement);
+    if (phase_ == Phase::dead && !is_told_of_lost()) fail_lost(operation, failure_);  // else the service ends it
   } else if (phase_ != Phase::offloading || client::is_loss(status) || service_->broken()) {
     // Whether it stands is up to all: a result that is here now may not be everywhere.
     operation.status = status;

@@ -8,6 +8,9 @@
 // know whether all have a service again) -> offloading, with the next team, or -> host (terminal: native). Or cutting -> dead
 // (terminal; the ranks could not agree, operations are errors).
 //
+// A process that is lost never agrees. Where the library tells programs of it so that they go on, the lane is dead on each rank as
+// soon as that has told there, or that the program has revoked the communicator. What the service tells before waits for that.
+//
 // A service that leaves is no loss: the lane is offloading all the time. Each rank says where it is from now on (comeback.hpp), and what
 // comes after all that anybody had been asked for goes to the next team, once what is before that has ended here. A service that is
 // lost meanwhile: as ever, by the words of the same turn. Who has gone on already has ended all of it, and says that
@@ -78,6 +81,12 @@ class Lane {
   int raise(int code) const;
   // From the communicator's attribute callback; any thread.
   void forget_comm() { comm_->store(MPI_COMM_NULL, std::memory_order_release); }
+  // Of a dead lane; any thread.
+  int failure_code() const;
+  // What the program is told of `code`, that of a call on one of our communicators.
+  int error_of(int code);
+  // The library ends what is there natively, and tells all ranks.
+  void revoke();
   // No new operations will come; any thread.
   void close() { closed_.store(true, std::memory_order_release); }
 
@@ -124,6 +133,12 @@ class Lane {
   void reissue(PostedCall& operation);
   Failure own_failure() const { return own_lost_ ? Failure::service_lost : Failure::peer_lost; }
   void begin_cut();
+  // Terminal.
+  void die(Failure why);
+  // Of lost processes only one side knows yet, the library or the service: never for long.
+  bool awaits_library() const { return phase_ == Phase::cutting && !turn_->cut.said(); }
+  void hear_library(int code);
+  bool is_told_of_lost() const { return failure_ == Failure::process_lost || failure_ == Failure::revoked; }
   // Its team is, or a process is lost that has not said yet that it has gone on: its team here may never hear of it.
   bool is_broken() const;
   // lane_turn.cpp: to the next team.
@@ -158,6 +173,8 @@ class Lane {
   std::unique_ptr<Adapter> adapter_;
   std::atomic<bool> closed_{false};
   Phase phase_ = Phase::offloading;
+  std::atomic<Failure> failure_{Failure::no_agreement};  // why it is dead
+  Cut::Clock::time_point process_lost_since_{};
   std::atomic<bool> broken_{false};
   std::atomic<size_t> deferred_{0};  // the last so many operations
   // All that is said on the way to the next team; the next turn may come.

@@ -22,22 +22,58 @@ void Lane::begin_cut() {
   broken_.store(true, std::memory_order_release);
   own_lost_ = !service_->alive();
   if (own_lost_) job.report_lost_service();
-  turn_->cut.say(own_word(next), Cut::Clock::now());
+  process_lost_since_ = Cut::Clock::now();
+  if (native.tells_of_losses() && service_->lost_process()) return;
+  turn_->cut.say(own_word(next), process_lost_since_);
+}
+
+void Lane::die(Failure why) {
+  if (phase_ == Phase::dead) return;
+  report_parting(Job::kAllNative);
+  failure_ = why;
+  phase_ = Phase::dead;
+  broken_.store(true, std::memory_order_release);
+  stop_turning();
+  if (!is_told_of_lost()) return;
+  service_->give_up();
+  revoke();
+}
+
+int Lane::failure_code() const { return offloader.errors().code_of(failure_); }
+
+void Lane::revoke() {
+  native.Comm_revoke(shadow_);
+  if (adapter_->council() != MPI_COMM_NULL) native.Comm_revoke(adapter_->council());
+}
+
+int Lane::error_of(int code) {
+  if (code != MPI_SUCCESS) hear_library(code);
+  return Errors::told_by(code) && phase_ == Phase::dead ? failure_code() : code;
+}
+
+// `code`: what became of a call on the shadow, which others revoke when their lane is dead.
+void Lane::hear_library(int code) {
+  std::optional<Failure> told = Errors::told_by(code);
+  if (told == Failure::revoked) {
+    int revoked = 0;
+    if (const MPI_Comm comm = this->comm(); comm != MPI_COMM_NULL) native.is_revoked(comm, &revoked);
+    if (revoked == 0) told = Failure::process_lost;
+  }
+  const bool is_late = awaits_library() && Cut::Clock::now() - process_lost_since_ > job.settings().loss_timeout;
+  if (told || is_late) die(told.value_or(Failure::process_lost));
 }
 
 void Lane::respond(bool looks_for_turns) {
   if (!past_is_over()) look_back();
   Cut& cut = turn_->cut;
-  if (cut.listen()) begin_cut();
+  const int code = cut.listen();
+  if (code != MPI_SUCCESS || awaits_library()) hear_library(code);
+  if (cut.begun()) begin_cut();
   if (phase_ == Phase::cutting) {
     if (shares_ > 0 && cut.late(Cut::Clock::now(), job.settings().loss_timeout)) cut.give_up();
     if (cut.decided()) phase_ = Phase::settled;
   }
-  if ((cut.given_up() || (past_ != nullptr && past_->turn->cut.given_up())) && phase_ != Phase::dead) {
-    report_parting(Job::kAllNative);
-    phase_ = Phase::dead;
-    stop_turning();
-  }
+  if (cut.given_up() || (past_ != nullptr && past_->turn->cut.given_up())) die(Failure::no_agreement);
   if (is_agreed() || looks_for_turns || turn_->said_ready || turn_->begun()) {
     turn_->comeback.listen();
     hear_ready();  // after that: what was said before it is here
@@ -66,6 +102,7 @@ bool Lane::departed() {
   const Comeback& comeback = turn_->comeback;
   const bool all_said =
       past_is_over() && (phase_ == Phase::offloading ? !turn_->said_ready && !turn_->begun() : comeback.decided());
+  if (phase_ == Phase::dead && is_told_of_lost()) return idle() && adapter_->idle();  // nobody says anything
   if (!idle() || !adapter_->idle() || !all_said || turn_->cut.given_up()) return false;
   if (!departing_) departing_ = native.Ibarrier(shadow_, &departure_) == MPI_SUCCESS;
   int passed = 0;
@@ -84,15 +121,15 @@ void Lane::check() {
 void Lane::step_unfinished(PostedCall& operation) {
   operation.state = PostedState::unfinished;
   const bool done = operation.status == OFFPATH_OK;
-  if (operation.status == OFFPATH_ERR_PEER_LOST && service_->lost_process()) {
-    fail_lost(operation, Failure::peer_lost);
+  if (operation.status == OFFPATH_ERR_PEER_LOST && !native.tells_of_losses() && service_->lost_process()) {
+    fail_lost(operation, Failure::process_lost);
   } else if (is_agreed() && (operation.call->pairwise || !turn_->cut.told(operation.sequence))) {
     operation.state = PostedState::reissue;
   } else if (is_agreed() || phase_ == Phase::dead) {
     if (done)
       finish_done(operation);
     else
-      fail_lost(operation, phase_ == Phase::dead ? Failure::no_agreement : own_failure());
+      fail_lost(operation, phase_ == Phase::dead ? failure_.load() : own_failure());
   }
 }
 

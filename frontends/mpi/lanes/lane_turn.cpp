@@ -120,7 +120,8 @@ void Lane::look_back() {
   Past& past = *past_;
   Cut& cut = past.turn->cut;
   hear<uint8_t>(Seat{shadow_, rank_, size_}, loss_tag(turns_ - 1, kGoneOn), [&](uint8_t, int) { ++past.others; });
-  const bool was_asked = cut.listen();  // after that: what was said before it is here
+  cut.listen();  // after that: what was said before it is here
+  const bool was_asked = cut.begun();
   if (was_asked && !cut.said()) {
     Word word;
     word.told = told_;

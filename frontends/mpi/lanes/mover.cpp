@@ -2,6 +2,7 @@
 #include "mpi/lanes/mover.hpp"
 
 #include "base/quiet_thread.hpp"
+#include "mpi/job/job.hpp"
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/native.hpp"
 
@@ -39,6 +40,13 @@ int move_in_round() {
 }
 
 }  // namespace
+
+void move_native() {
+  const Inside inside;
+  int found = 0;
+  const int code = native.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, job.control(), &found, MPI_STATUS_IGNORE);
+  if (code != MPI_SUCCESS) acknowledge_loss(job.control());
+}
 
 int Mover::thread_level(int required) {
   return native.call_in_rounds != nullptr ? required : std::max<int>(required, MPI_THREAD_MULTIPLE);

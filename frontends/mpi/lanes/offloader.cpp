@@ -13,12 +13,6 @@ namespace offpath::mpi {
 
 Offloader offloader;
 
-void move_native() {
-  const Inside inside;
-  int found = 0;
-  native.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, job.control(), &found, MPI_STATUS_IGNORE);
-}
-
 int Offloader::query_callback(void* argument, MPI_Status* status) {
   // Failures are reported by our waiting functions, which know how.
   const auto moved = static_cast<const Generalized*>(argument)->moved_bytes();
@@ -128,7 +122,7 @@ void Offloader::end(PostedCall& operation, int error) {
 }
 
 void Offloader::complete(PostedCall& operation) {
-  if (operation.error == MPI_SUCCESS) operation.error = operation.natives.error();
+  if (operation.error == MPI_SUCCESS) operation.error = operation.lane->error_of(operation.natives.error());
   if (operation.call->uses_service() && !operation.never_served) {
     auto& counter = is_failure(operation.error) ? counters.failed_count : counters.completed_count;
     counter.fetch_add(1, std::memory_order_relaxed);
@@ -250,6 +244,14 @@ void Offloader::forget_comm(MPI_Comm comm, Lane& lane) {
   lanes_by_comm_.erase(comm);
   lane.forget_comm();
   lane.close();
+}
+
+void Offloader::revoke(MPI_Comm comm) {
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  for (const auto& lane : lanes_) {
+    if (lane->comm() == comm) lane->revoke();
+  }
 }
 
 std::string Offloader::compress(const Lane& lane) {

@@ -85,6 +85,8 @@ class Offloader {
   void enter(MPI_Comm comm, Lane& lane) { lanes_by_comm_.insert(comm, &lane); }
   Lane* find_lane(MPI_Comm comm) const { return lanes_by_comm_.find(comm); }
   void forget_comm(MPI_Comm comm, Lane& lane);
+  // The program has revoked it: so is what its lanes have.
+  void revoke(MPI_Comm comm);
   // As of Lane. May throw bad_alloc.
   std::string compress(const Lane& lane);
   void compress(Lane& lane, const std::string& wish);

@@ -2,6 +2,7 @@
 #include "mpi/lanes/service_team.hpp"
 
 #include "base/silence.hpp"
+#include "client/given_up.hpp"
 #include "mpi/job/job.hpp"
 
 #include <algorithm>
@@ -56,6 +57,10 @@ offpath_team_t* ServiceTeam::open() {
   }
   lane_.store(made, std::memory_order_release);
   return made;
+}
+
+void ServiceTeam::give_up() {
+  if (offpath_team_t* const made = get()) client::give_up(made);
 }
 
 bool ServiceTeam::leaves() const { return client::leaves(session()); }

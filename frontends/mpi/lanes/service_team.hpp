@@ -47,6 +47,8 @@ class ServiceTeam {
   std::unique_ptr<ServiceTeam> next(attach::Directory directory, offpath_session_t* session) const;
   // Makes it if it is not there yet. nullptr: it cannot be made. May throw bad_alloc.
   offpath_team_t* open();
+  // What is under way there ends soon, and nothing of the service works on its memory then.
+  void give_up();
   offpath_session_t* session() const { return stay_.session(); }
   // This rank's service lives.
   bool alive() const { return offpath_session_alive(session()) != 0; }

@@ -28,7 +28,7 @@ int submit(Lane& lane, const std::shared_ptr<const Call>& call, const std::optio
   if (route != Lane::Route::lane || !call->uses_service()) counters.count_native(call->collective->id);
   if (route == Lane::Route::lane) return MPI_SUCCESS;
   if (route == Lane::Route::shadow) return call->collective->issue(native_arguments, lane.shadow(), request);
-  return code == MPI_SUCCESS ? offloader.errors().code_for(OFFPATH_ERR_SERVICE_LOST) : code;
+  return code == MPI_SUCCESS ? lane.failure_code() : code;
 }
 
 }  // namespace offpath::mpi

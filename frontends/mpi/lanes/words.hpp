@@ -15,6 +15,11 @@ struct Seat {
   int size;
 };
 
+// A probe has failed on a communicator of ours, where others may still say something: until then it would say only that one is lost.
+inline void acknowledge_loss(MPI_Comm comm) {
+  if (native.tells_of_losses()) native.acknowledge(comm);
+}
+
 // word_of(peer): stays where it is until that one has it.
 template <typename WordOf>
 void say_to_each(WordOf word_of, const Seat& seat, int tag) {
@@ -32,16 +37,18 @@ void say_to_all(const Word& word, const Seat& seat, int tag) {
   say_to_each([&word](int) -> const Word& { return word; }, seat, tag);
 }
 
-// Those that have arrived: take(word, from whom).
+// Those that have arrived: take(word, from whom). MPI error code.
 template <typename Word, typename Take>
-void hear(const Seat& seat, int tag, Take take) {
+int hear(const Seat& seat, int tag, Take take) {
   for (;;) {
     int arrived = 0;
     MPI_Status status;
-    if (native.Iprobe(MPI_ANY_SOURCE, tag, seat.comm, &arrived, &status) != MPI_SUCCESS || arrived == 0) return;
+    int code = native.Iprobe(MPI_ANY_SOURCE, tag, seat.comm, &arrived, &status);
+    if (code != MPI_SUCCESS || arrived == 0) return code;
     Word word;
     const int source = status.MPI_SOURCE;
-    if (native.Recv(&word, sizeof(word), MPI_BYTE, source, tag, seat.comm, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+    code = native.Recv(&word, sizeof(word), MPI_BYTE, source, tag, seat.comm, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) return code;
     take(word, source);
   }
 }

@@ -75,6 +75,7 @@ void drain() {
     move_native();
     waiter.pause();
   }
+  job.leave_lost_behind();
   // Nobody leaves before nobody's operation needs it any more. Losses count until the first barrier; who hears of one
   // then still answers, so that no word is left in the native library when it ends.
   pass_barrier(Offloader::AtEnd::look);
@@ -90,7 +91,7 @@ void drain() {
 // Waits for what is under way, detaches, writes the statistics. Collective.
 void stop() {
   const bool active = job.active();
-  if (active) drain();
+  active ? drain() : job.leave_lost_behind();
   const Inside inside;
   if (active) {
     opened_files.close();

@@ -51,7 +51,9 @@ void Resending::listen() {
   for (;;) {
     int arrived = 0;
     MPI_Status status;
-    if (native.Iprobe(MPI_ANY_SOURCE, kWordTag, comm_, &arrived, &status) != MPI_SUCCESS || arrived == 0) break;
+    const int code = native.Iprobe(MPI_ANY_SOURCE, kWordTag, comm_, &arrived, &status);
+    if (code != MPI_SUCCESS) acknowledge_loss(comm_);
+    if (code != MPI_SUCCESS || arrived == 0) break;
     Word word{};
     const int from = status.MPI_SOURCE;
     if (native.Recv(&word, sizeof(word), MPI_BYTE, from, kWordTag, comm_, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;

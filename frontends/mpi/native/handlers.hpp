@@ -10,6 +10,7 @@ namespace offpath::mpi::handlers {
 #define OFFPATH_MPI_COLLECTIVE(name, waits, seen) extern const decltype(Native::name) name;
 #define OFFPATH_MPI_REQUEST(name, waits, seen) extern const decltype(Native::name) name;
 #define OFFPATH_MPI_REMOTE(name, waits, seen) extern const decltype(Native::name) name;
+#define OFFPATH_MPI_EXTENSION(name, waits, seen) extern decltype(MPIX_##name) name;
 #define OFFPATH_MPI_OBSERVED(name, waits, seen)
 #define OFFPATH_MPI_PLAIN(name, waits, seen)
 #include <offpath/words/mpi_functions.def>

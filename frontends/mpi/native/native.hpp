@@ -25,6 +25,7 @@ using attach::Meeting;
 struct Native {
 #define OFFPATH_MPI_FUNCTION(name, waits, seen) decltype(&MPI_##name) name;
 #define OFFPATH_MPI_PERSISTENT(name, waits, seen) decltype(&OFFPATH_MPI_PERSISTENT_NAME(name)) name;
+#define OFFPATH_MPI_EXTENSION(name, waits, seen) decltype(&MPIX_##name) name;
 #include <offpath/words/mpi_functions.def>
 #define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
 #include "mpi/functions/natives.def"
@@ -34,7 +35,13 @@ struct Native {
   int (*call_in_rounds)(int (*function)()) = nullptr;
   int (*call_no_more)(int (*function)()) = nullptr;
   bool (*yield_when_idle)(bool yields) = nullptr;  // returns what was so before
-  bool stands_in = false;                          // some persistent collective is a stand-in
+  // Open MPI with fault tolerance (ULFM), once MPI_Init has been called: it tells programs of lost processes, and lets them go on.
+  bool tells_of_losses() const { return fault_tolerant != nullptr && *fault_tolerant; }
+  const bool* fault_tolerant = nullptr;
+  // With it: the first, and that messages of any source may be asked for again although one is lost.
+  int (*is_revoked)(MPI_Comm comm, int* revoked) = nullptr;
+  int (*acknowledge)(MPI_Comm comm) = nullptr;
+  bool stands_in = false;  // some persistent collective is a stand-in
 
   // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives have stand-ins,
   // large counts substitutes.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The functions of MPI 4 and 4.1 in mpi_functions.def, for a header that lacks them. Where the library has none either,
- * programs that look for them at run time find ours (substitutes.hpp).
+ * programs that look for them at run time find ours (substitutes.hpp). And its extensions, which only libraries have that let
+ * programs go on without a lost process.
  */
 #ifndef OFFPATH_FRONTENDS_MPI_NATIVE_PROTOTYPES_H
 #define OFFPATH_FRONTENDS_MPI_NATIVE_PROTOTYPES_H
@@ -29,6 +30,9 @@ int MPI_Request_get_status_all(int, const MPI_Request[], int*, MPI_Status[]);
 int MPI_Request_get_status_any(int, const MPI_Request[], int*, int*, MPI_Status*);
 int MPI_Request_get_status_some(int, const MPI_Request[], int*, int[], MPI_Status[]);
 #endif
+
+int MPIX_Comm_revoke(MPI_Comm);
+int MPIX_Comm_shrink(MPI_Comm, MPI_Comm*);
 
 #ifdef __cplusplus
 }
