@@ -123,8 +123,17 @@ void Calls::end_answer(const Operation& operation) {
   reply(team, operation.key.peer, operation.key.number, operation.status, {});
 }
 
-void Calls::abandon(const Team& team) {
-  std::erase_if(deferred_, [&](const auto& entry) { return entry.second.team.get() == &team; });
+void Calls::on_absent(Team& team, const Message& message) {
+  if (message.from >= team.spec.members.size()) return s_.refuse_message("a member that the team does not have");
+  if (s_.peers->say_abandoned(team, message.from)) return;
+  reply(team, message.from, message.number,
+        Status::error(OFFPATH_ERR_RANGE, "member %u has left the team", team.spec.rank), {});
+}
+
+// A member that leaves in peace has put nothing off.
+void Calls::leave(Team& team) {
+  team.requests.clear();
+  if (team.abandoned) std::erase_if(deferred_, [&](const auto& entry) { return entry.second.team.get() == &team; });
 }
 
 }  // namespace offpath::engine

@@ -192,6 +192,11 @@ void Arrivals::on_message(const Message& message, fabric::Bytes) {
   }
 }
 
+// Whoever says so waits for the same word from here.
+void Arrivals::on_absent(Team& team, const Message& message) {
+  if (message.from < team.spec.members.size()) s_.peers->say_abandoned(team, message.from);
+}
+
 // Nobody here will count it any more: the operation has ended for all, or was given up.
 bool Arrivals::is_past(const Gathering& gathering, const Message& message) const {
   if (gathering.open.contains(message.number)) return false;
@@ -224,6 +229,14 @@ void Arrivals::add_awaited(const Operation& operation, std::vector<uint8_t>& ran
   for (const Gathering::Word& word : gathering->words) {
     const uint32_t worker = gathering->before(word.ahead);
     if (!count->second.heard[worker]) ranks[gathering->speaker(worker)] = 1;
+  }
+}
+
+void Arrivals::add_waits(const Operation& operation, const Note& note) const {
+  std::vector<uint8_t> ranks(operation.team->spec.members.size());
+  add_awaited(operation, ranks);
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank] != 0) note(rank, Waits::takes);
   }
 }
 

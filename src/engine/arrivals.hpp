@@ -59,24 +59,29 @@ class Arrivals final : public Room {
   explicit Arrivals(State& state) : s_(state) {}
 
   void on_message(const wire::Message& message, fabric::Bytes payload) override;
+  void on_absent(Team& team, const wire::Message& message) override;
   void on_lost(Team& team, uint32_t rank) override;
-
   // What was heard stays with the members that are still here.
-  void leave(Team& team);
+  void leave(Team& team) override;
+  // Others have arrived in an operation that has not ended here, or was not even posted.
+  bool is_awaited(const Team& team) const override {
+    return team.gathering != nullptr && !team.gathering->open.empty();
+  }
+  // Whose word may never come: what they should have posted was refused, or they have left.
+  void add_silent(const Operation& operation, std::set<uint32_t>& ranks) const override;
+  void on_ended(Operation& operation, uint32_t rank) override { note_arrived(operation, rank); }
+  void add_waits(const Operation& operation, const Note& note) const override;
+
   // The operation was posted and ends so. It waits from now on.
   void begin(Operation& operation);
   // All its steps are done.
   void arrive(Operation& operation);
   // That member has arrived, as it has been found out.
   void note_arrived(Operation& operation, uint32_t rank);
-  // Those to ask, as their word may never come: what they should have posted was refused, or they have left.
-  void add_silent(const Operation& operation, std::set<uint32_t>& ranks) const;
   // By rank: those that an arrived operation waits for (of a worker, its speaker); those that wait for this one (all where it
   // ends together: whoever speaks for a worker may be lost).
   void add_awaited(const Operation& operation, std::vector<uint8_t>& ranks) const;
   static void add_waiting(const Operation& operation, std::vector<uint8_t>& ranks);
-  // Whether others have arrived in an operation that has not ended here, or was not even posted.
-  static bool is_awaited(const Team& team) { return team.gathering != nullptr && !team.gathering->open.empty(); }
 
  private:
   std::shared_ptr<Gathering> gathering_of(Team& team);

@@ -12,7 +12,11 @@ class Calls final : public Room {
   explicit Calls(State& state) : s_(state) {}
 
   void on_message(const wire::Message& message, fabric::Bytes payload) override;
+  void on_absent(Team& team, const wire::Message& message) override;
   void on_lost(Team& team, uint32_t rank) override;
+  void leave(Team& team) override;
+  // Whoever asked once may still hold what it was granted, or we what it granted us.
+  bool is_awaited(const Team& team) const override { return !team.requests.empty(); }
   void forget(Operation& operation) override;
 
   // Null: nobody answers. It outlives this.
@@ -22,11 +26,6 @@ class Calls final : public Room {
   void answer(RequestId id, Answer answer);
   // The graph that answers a request has ended.
   void end_answer(const Operation& operation);
-  void refuse(Team& team, uint32_t to, uint64_t number, const base::Status& status) {
-    reply(team, to, number, status, {});
-  }
-  // What the team has put off is nobody's any more.
-  void abandon(const Team& team);
   bool open() const;
 
  private:

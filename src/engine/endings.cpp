@@ -4,9 +4,7 @@
 // then, by a pull of nothing under a tag of its own. It gets an empty block when the other member has made all its
 // pulls, and is refused as long as that may still make some. What was not asked for by then counts as taken, and who has
 // made all its pulls has arrived.
-#include "engine/arrivals.hpp"
 #include "engine/exports.hpp"
-#include "engine/multicasts.hpp"
 #include "engine/peers.hpp"
 
 namespace offpath::engine {
@@ -28,24 +26,25 @@ void Exports::ask_for_endings() {
   s_.settle();
 }
 
+// What was sent unasked counts as taken, though nobody may want it.
+void Exports::add_silent(const Operation& operation, std::set<uint32_t>& members) const {
+  for (size_t i = 0; i < operation.exports.size(); ++i) {
+    const Export& block = operation.graph.exports[i];
+    if (operation.exports[i].state == ExportState::open && is_there(operation, block)) members.insert(block.peer);
+  }
+}
+
 bool Exports::ask_for_endings(Operation& operation) {
   Graph& graph = operation.graph;
   std::set<uint32_t> silent;
-  for (size_t i = 0; i < operation.exports.size(); ++i) {
-    const Export& block = graph.exports[i];
-    const bool is_there = block.after == kNoStep || operation.steps[block.after].done;
-    if (is_there && operation.exports[i].state == ExportState::open) silent.insert(block.peer);
-  }
-  s_.multicasts->add_silent(operation, silent);
-  // What was sent unasked counts as taken, though nobody may want it.
-  s_.arrivals->add_silent(operation, silent);
+  for (const Room* room : s_.rooms) room->add_silent(operation, silent);
   for (size_t i = operation.own_steps; i < graph.steps.size(); ++i) {
-    const bool asked = graph.steps[i].tag == kEndingTag && !operation.steps[i].done;
+    const bool asked = graph.steps[i].kind == StepKind::ending && !operation.steps[i].done;
     if (asked) silent.erase(graph.steps[i].peer);
   }
   for (const uint32_t peer : silent) {
     s_.ready.emplace_back(&operation, static_cast<uint32_t>(graph.steps.size()));
-    graph.steps.push_back({.kind = StepKind::pull, .peer = peer, .tag = kEndingTag});
+    graph.steps.push_back({.kind = StepKind::ending, .peer = peer, .tag = kEndingTag});
     operation.steps.emplace_back();
     ++operation.steps_left;
     ++operation.endings_left;
@@ -66,9 +65,9 @@ void Exports::finish_ending(Operation& operation, uint32_t index, bool takes_no_
   operation.steps[index].done = true;
   --operation.steps_left;
   --operation.endings_left;
-  if (takes_no_more) close(operation, peer);
-  if (takes_no_more) s_.multicasts->note_ended(operation, peer);
-  if (takes_no_more) s_.arrivals->note_arrived(operation, peer);
+  for (Room* room : s_.rooms) {
+    if (takes_no_more) room->on_ended(operation, peer);
+  }
   s_.end_if_done(operation);
 }
 

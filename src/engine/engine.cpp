@@ -109,15 +109,13 @@ void Engine::remove_client(ClientId client, Loss how) {
     Message lost = about(Kind::lost, *team, wire::Channel::collectives, wire::kNoOperation, team->spec.rank, 0);
     lost.status = team->obituary = obituary_of(how);
     const bool used = team->said_hello;
-    // Whoever asked us once may still hold what it was granted, or we what it granted us.
-    const bool unfinished = !team->operations.empty() || team->exchange.pulls_waiting() > 0 ||
-                            Multicasts::is_awaited(*team) || Arrivals::is_awaited(*team) || !team->requests.empty();
+    const bool unfinished = !team->operations.empty() ||
+                            std::ranges::any_of(s.rooms, [&](const Room* room) { return room->is_awaited(*team); });
     for (const auto& [key, operation] : team->operations) {
       s.release(*operation);
       s.operations.erase(operation->id);
     }
     team->operations.clear();
-    s.calls->abandon(*team);
     for (lost.to = 0; used && lost.to < team->spec.members.size(); ++lost.to) {
       const bool neighbour = team->spec.members[lost.to].local;
       // A clean departure of a process needs no obituary: nobody waits for us.
@@ -221,7 +219,11 @@ uint64_t Engine::wait_ns() {
   return wait;
 }
 
-uint64_t Engine::rest_ns() const { return state_->multicasts->rest_ns(); }
+uint64_t Engine::rest_ns() const {
+  uint64_t rest = 0;
+  for (const Room* room : state_->rooms) rest = std::max(rest, room->rest_ns());
+  return rest;
+}
 
 uint64_t Engine::window() const {
   const uint64_t bytes = state_->imports->window();

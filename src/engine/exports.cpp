@@ -89,6 +89,19 @@ void Exports::answer_empty(Team& team, uint32_t rank, uint64_t pull_id) {
   s_.peers->send(team, rank, empty);
 }
 
+void Exports::on_absent(Team& team, const Message& message) {
+  if (message.to >= team.spec.members.size()) return s_.refuse_message("a member that the team does not have");
+  if (!settle_push(team, message)) answer_departed(team, message);
+}
+
+void Exports::answer_departed(Team& team, const Message& pull) {
+  if (s_.peers->say_abandoned(team, pull.to)) return;
+  if (pull.channel != Channel::collectives) return refuse_pull(team, pull.to, pull.pull_id, OFFPATH_ERR_STATE);
+  if (!team.broken) return answer_empty(team, pull.to, pull.pull_id);
+  if (!s_.peers->pass_loss_on(team, pull.to, pull.number))
+    refuse_pull(team, pull.to, pull.pull_id, OFFPATH_ERR_NOT_STARTED);
+}
+
 // A member asks for its block of an operation that was posted here.
 void Exports::serve(Operation& operation, const Message& message) {
   operation.note_begun(message.to);
@@ -128,7 +141,7 @@ void Exports::begin(Operation& operation) {
 void Exports::hand_out_after_step(Operation& operation, uint32_t index) {
   ExportProgress& progress = operation.exports[index];
   const uint32_t after = operation.graph.exports[index].after;
-  if (after == kNoStep || operation.steps[after].done) return hand_out(operation, index);
+  if (is_there(operation, operation.graph.exports[index])) return hand_out(operation, index);
   if (!std::exchange(progress.waits, true)) {
     progress.next_waiting = std::exchange(operation.steps[after].first_waiting, index);
   }
@@ -228,6 +241,15 @@ void Exports::resolve(Operation& operation, uint32_t index, uint64_t bytes) {
   }
   for (const uint32_t next : block.next) s_.release_step(operation, next);
   s_.end_if_done(operation);
+}
+
+void Exports::add_waits(const Operation& operation, const Note& note) const {
+  for (size_t i = 0; i < operation.exports.size(); ++i) {
+    const Export& block = operation.graph.exports[i];
+    if (operation.exports[i].state == ExportState::resolved || !is_there(operation, block)) continue;
+    const Waits known = s_.look_for(operation, block.peer);
+    note(block.peer, known == Waits::sends ? Waits::takes : known);
+  }
 }
 
 void Exports::close(Operation& operation, std::optional<uint32_t> peer) {

@@ -14,7 +14,13 @@ class Exports final : public Room, private Blocks {
   explicit Exports(State& state);
 
   void on_message(const wire::Message& message, fabric::Bytes payload) override;
+  void on_absent(Team& team, const wire::Message& message) override;
+  void leave(Team& team) override { team.exchange.forget_pulls(); }
+  bool is_awaited(const Team& team) const override { return team.exchange.pulls_waiting() > 0; }
   void forget(Operation& operation) override;
+  void add_silent(const Operation& operation, std::set<uint32_t>& members) const override;
+  void on_ended(Operation& operation, uint32_t member) override { close(operation, member); }
+  void add_waits(const Operation& operation, const Note& note) const override;
   bool progress() override;
 
   // The operation is posted: serves those who have asked before, and pushes what is short.
@@ -31,6 +37,8 @@ class Exports final : public Room, private Blocks {
   // Tells member `rank` that its pull will not be served, and why; that there is nothing for it.
   void refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status);
   void answer_empty(Team& team, uint32_t rank, uint64_t pull_id);
+  // The same of a member that has departed: what it exported was taken, unless the operation was given up.
+  void answer_departed(Team& team, const wire::Message& pull);
 
   // Asks those who have not asked for their blocks whether they will. Now and then.
   void ask_for_endings();
@@ -47,6 +55,9 @@ class Exports final : public Room, private Blocks {
   void hand_out(Operation& operation, uint32_t index);
   void hand_out_after_step(Operation& operation, uint32_t index);
   void resolve(Operation& operation, uint32_t index, uint64_t bytes);
+  static bool is_there(const Operation& operation, const Export& block) {
+    return block.after == kNoStep || operation.steps[block.after].done;
+  }
   bool may_push(const Operation& operation, const Export& block) const;
   // False: there is nobody to ask.
   bool ask_for_endings(Operation& operation);

@@ -14,7 +14,10 @@ class Imports final : public Room {
   explicit Imports(State& state) : s_(state), turns_(state.config.chunk_bytes) {}
 
   void on_message(const wire::Message& message, fabric::Bytes payload) override;
+  void on_absent(Team& team, const wire::Message& message) override;
+  void leave(Team& team) override { drop_arrived(team, 0, UINT64_MAX); }
   void forget(Operation& operation) override;
+  void add_waits(const Operation& operation, const Note& note) const override;
   // Fetches what the fabric has announced.
   bool progress() override;
 
@@ -27,7 +30,6 @@ class Imports final : public Room {
   bool is_wanted(uint64_t pull_id) const { return pulls_.contains(pull_id); }
   // A neighbour's block was copied, or could not be.
   void end_copy(Operation& operation, const LocalWork& work);
-  const std::unordered_map<uint64_t, Pull>& pulls() const { return pulls_; }
   // Over the fabric, of those that have begun to come: what comes without being asked for again.
   uint64_t bytes_left() const;
   // See Turns.
@@ -42,10 +44,10 @@ class Imports final : public Room {
   // ---- pushes.cpp
   // What no step will take: of operations from..end-1, which are over or were left out.
   void drop_arrived(Team& team, uint64_t from, uint64_t end);
-  // Says `done`, at leisure.
-  void acknowledge(Team& team, const BlockKey& block);
 
  private:
+  // Says `done`, at leisure.
+  void acknowledge(Team& team, const BlockKey& block);
   // Straight into where it belongs, if this process can use that in place. False: it cannot.
   bool fetch_in_place(const WaitingAnnouncement& next);
   Pull* check_data(const wire::Message& message, size_t payload_bytes);

@@ -100,7 +100,8 @@ std::vector<uint8_t> Peers::needed_members(const Operation& operation) const {
   for (size_t i = 0; i < operation.steps.size(); ++i) {
     const Step& step = operation.graph.steps[i];
     if (operation.steps[i].done) continue;
-    if (step.kind == StepKind::pull || step.kind == StepKind::fetch) needed[step.peer] = 1;
+    const bool of_one = step.kind == StepKind::pull || step.kind == StepKind::fetch || step.kind == StepKind::ending;
+    if (of_one) needed[step.peer] = 1;
     if (step.kind != StepKind::multicast) continue;
     for (const uint32_t member : step.multicast->members) needed[member] = member != operation.team->spec.rank ? 1 : 0;
   }

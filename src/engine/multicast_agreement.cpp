@@ -3,6 +3,7 @@
 #include "engine/multicasts.hpp"
 
 #include "base/log.hpp"
+#include "engine/exports.hpp"
 #include "engine/peers.hpp"
 
 namespace offpath::engine {
@@ -62,15 +63,22 @@ std::vector<Message> Multicasts::take_early(const Operation& operation) {
   return std::move(node.mapped());
 }
 
-bool Multicasts::is_awaited(const Team& team) { return team.circle != nullptr && team.circle->early_count > 0; }
+bool Multicasts::is_awaited(const Team& team) const { return team.circle != nullptr && team.circle->early_count > 0; }
 
-std::vector<Message> Multicasts::take_all_early(Team& team) {
-  std::vector<Message> out;
-  if (team.circle == nullptr) return out;
-  for (const auto& [number, words] : team.circle->early) out.insert(out.end(), words.begin(), words.end());
-  team.circle->early.clear();
-  team.circle->early_count = 0;
-  return out;
+void Multicasts::leave(Team& team) {
+  const std::shared_ptr<Circle> circle = std::move(team.circle);
+  if (circle == nullptr) return;
+  for (const auto& [number, words] : circle->early) {
+    for (const Message& word : words) on_absent(team, word);
+  }
+}
+
+void Multicasts::on_absent(Team& team, const Message& message) {
+  if (message.kind == Kind::task && message.word != Said::armed) return;  // of an operation that has ended
+  const uint32_t asker = message.kind == Kind::task ? message.from : message.to;
+  if (asker >= team.spec.members.size()) return s_.refuse_message("a member that the team does not have");
+  if (message.kind == Kind::fetch) return s_.exports->answer_departed(team, message);
+  if (!s_.peers->say_abandoned(team, asker)) decline(team, message);
 }
 
 multicast::Word Multicasts::said(Run& run, uint32_t chunk_bytes) {
@@ -166,7 +174,7 @@ void Multicasts::add_silent(const Operation& operation, std::set<uint32_t>& memb
   }
 }
 
-void Multicasts::note_ended(const Operation& operation, uint32_t member) {
+void Multicasts::on_ended(Operation& operation, uint32_t member) {
   Run* run = find(operation);
   const auto node = run == nullptr || run->task ? std::nullopt : run->node_of(member);
   if (node && !run->arming.has(*node) && run->arming.arm(*node, {.status = OFFPATH_ERR_STATE})) pump(*run);

@@ -235,17 +235,19 @@ void Multicasts::handle_task(const Message& message) {
   if (run = find(*operation); run != nullptr) pump(*run);
 }
 
-std::vector<uint32_t> Multicasts::awaited(const Operation& operation) const {
+void Multicasts::add_waits(const Operation& operation, const Note& note) const {
   const Run* run = find(operation);
-  if (run == nullptr) return {};
+  if (run == nullptr) return;
   const auto& members = run->plan.members;
+  std::set<uint32_t> awaited;
   if (run->task) {
-    return {members[run->task->complete() ? run->task->successor() : run->task->predecessor()]};
+    awaited.insert(members[run->task->complete() ? run->task->successor() : run->task->predecessor()]);
+  } else if (run->arming.said() && !run->arming.is_root()) {
+    awaited.insert(members[run->arming.parent()]);
+  } else {
+    add_silent(operation, awaited);
   }
-  if (run->arming.said() && !run->arming.is_root()) return {members[run->arming.parent()]};
-  std::set<uint32_t> children;
-  add_silent(operation, children);
-  return {children.begin(), children.end()};
+  for (const uint32_t member : awaited) note(member, s_.look_for(operation, member));
 }
 
 bool Multicasts::progress() {

@@ -121,22 +121,21 @@ class Multicasts final : public Room, public fabric::Hearer {
   explicit Multicasts(State& state) : s_(state) {}
 
   void begin(Operation& operation, uint32_t step);
+  void end_fetch(Operation& operation, uint32_t step, const base::Status& status, uint64_t bytes);
+
   void on_message(const wire::Message& message, fabric::Bytes payload) override;
+  void on_absent(Team& team, const wire::Message& message) override;
+  void leave(Team& team) override;
+  // Nodes are armed for an operation that this member has not begun.
+  bool is_awaited(const Team& team) const override;
   void forget(Operation& operation) override;
+  // Members that have not said that they are armed, and may never do so.
+  void add_silent(const Operation& operation, std::set<uint32_t>& members) const override;
+  void on_ended(Operation& operation, uint32_t member) override;
+  void add_waits(const Operation& operation, const Note& note) const override;
   bool progress() override;
   uint64_t wait_ns() override;
-  uint64_t rest_ns() const;
-
-  void end_fetch(Operation& operation, uint32_t step, const base::Status& status, uint64_t bytes);
-  // Tells a node that is armed that this member will never be.
-  void decline(Team& team, const wire::Message& armed);
-  // Words of nodes that are armed for an operation that this member has not begun.
-  static bool is_awaited(const Team& team);
-  static std::vector<wire::Message> take_all_early(Team& team);
-  // For endings.cpp: members that have not said that they are armed, and may never do so.
-  void add_silent(const Operation& operation, std::set<uint32_t>& members) const;
-  void note_ended(const Operation& operation, uint32_t member);
-  std::vector<uint32_t> awaited(const Operation& operation) const;
+  uint64_t rest_ns() const override;
 
   void on_chunk(const fabric::Label& label, fabric::Bytes chunk) override;
 
@@ -158,6 +157,8 @@ class Multicasts final : public Room, public fabric::Hearer {
   void decide(Run& run, const multicast::Word& word);
   // What the root has decided; told to the children.
   void obey(Run& run, const wire::Message& message);
+  // Tells a node that is armed that this member will never be.
+  void decline(Team& team, const wire::Message& armed);
 
   // multicasts.cpp
   // What it sends through. Null: it sends nothing, and all others fetch its part.

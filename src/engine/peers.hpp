@@ -34,6 +34,8 @@ class Peers final : public Room {
   // The member is here: what has come for it is delivered.
   void arrive(const TeamKey& key);
   void depart(const std::shared_ptr<Team>& team);
+  // Tells a member that it is without this one, if that was abandoned.
+  bool say_abandoned(Team& team, uint32_t rank);
   const std::map<TeamKey, std::shared_ptr<Team>>& departed() const { return departed_; }
 
   // ---- silence.cpp
@@ -54,8 +56,6 @@ class Peers final : public Room {
   void handle_hello(const wire::Message& message);
   void keep_early(const TeamKey& key, const wire::Message& message, fabric::Bytes payload);
   void forget_departed(const TeamKey& key);
-  void answer_for_departed(Team& team, const wire::Message& message);
-  // Tells a member that it is without this one.
   void say_lost(Team& team, uint32_t rank, int32_t obituary);
   std::set<fabric::Peer> awaited_peers() const;
   void say_address(fabric::Peer peer, wire::Kind kind, uint64_t waited_ns);

@@ -47,6 +47,11 @@ void Imports::handle_push(const Message& message, fabric::Bytes payload) {
   if (!team->exchange.keep(block, payload)) s_.refuse_message("a pushed block too many");
 }
 
+void Imports::on_absent(Team& team, const Message& message) {
+  if (message.from >= team.spec.members.size()) return s_.refuse_message("a member that the team does not have");
+  if (!team.spec.members[message.from].local) acknowledge(team, {message.number, message.from, message.tag});
+}
+
 bool Imports::take_arrived(const Operation& operation, uint64_t pull_id) {
   Team& team = *operation.team;
   const Step& step = operation.graph.steps[pulls_.at(pull_id).step];

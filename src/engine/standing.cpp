@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/arrivals.hpp"
-#include "engine/imports.hpp"
-#include "engine/multicasts.hpp"
+#include "engine/state.hpp"
 
 #include <algorithm>
 
@@ -24,24 +22,7 @@ Standing Engine::standing(TeamHandle handle, uint64_t sequence) const {
   if (operation.graph.in_order && team->second->in_order.front() != &operation) return {.waits = Waits::earlier};
   std::vector<Waits> waits(team->second->spec.members.size(), Waits::service);
   const auto note = [&](uint32_t rank, Waits what) { waits[rank] = std::min(waits[rank], what); };
-  for (const auto& [id, pull] : s.imports->pulls()) {
-    if (pull.operation != &operation || operation.graph.steps[pull.step].tag == kEndingTag) continue;
-    const uint32_t peer = operation.graph.steps[pull.step].peer;
-    note(peer, s.look_for(operation, peer));
-  }
-  for (const uint32_t peer : s.multicasts->awaited(operation)) note(peer, s.look_for(operation, peer));
-  std::vector<uint8_t> arriving(waits.size());
-  s.arrivals->add_awaited(operation, arriving);
-  for (uint32_t rank = 0; rank < arriving.size(); ++rank) {
-    if (arriving[rank] != 0) note(rank, Waits::takes);
-  }
-  for (size_t i = 0; i < operation.exports.size(); ++i) {
-    const Export& block = operation.graph.exports[i];
-    const bool ready = block.after == kNoStep || operation.steps[block.after].done;
-    if (operation.exports[i].state == ExportState::resolved || !ready) continue;
-    const Waits known = s.look_for(operation, block.peer);
-    note(block.peer, known == Waits::sends ? Waits::takes : known);
-  }
+  for (const Room* room : s.rooms) room->add_waits(operation, note);
   Standing out{.waits = *std::min_element(waits.begin(), waits.end())};
   if (out.waits == Waits::service) return out;
   for (uint32_t rank = 0; rank < waits.size(); ++rank) {

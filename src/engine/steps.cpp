@@ -51,7 +51,7 @@ Status Operation::shortfall() const {
 
 void State::start_step(Operation& operation, uint32_t index) {
   const Step& step = operation.graph.steps[index];
-  if (step.kind == StepKind::pull) return imports->want(operation, index);
+  if (step.kind == StepKind::pull || step.kind == StepKind::ending) return imports->want(operation, index);
   if (step.kind == StepKind::multicast) return multicasts->begin(operation, index);
   if (operation.steps[index].failed) return finish_step(operation, index, operation.status, 0);
   local->begin(operation, index);
@@ -71,9 +71,7 @@ void State::note_coded(Operation& operation, const Coded& coded) {
 
 void State::finish_step(Operation& operation, uint32_t index, const Status& status, uint64_t bytes) {
   const Step& step = operation.graph.steps[index];
-  if (operation.part == Part::collective && step.tag == kEndingTag) {
-    return exports->finish_ending(operation, index, status.ok());
-  }
+  if (step.kind == StepKind::ending) return exports->finish_ending(operation, index, status.ok());
   if (step.kind == StepKind::fetch) return multicasts->end_fetch(operation, index, status, bytes);
   StepProgress& progress = operation.steps[index];
   progress.done = true;

@@ -38,6 +38,14 @@ void Imports::forget(Operation& operation) {
   give_turns();
 }
 
+void Imports::add_waits(const Operation& operation, const Note& note) const {
+  for (const auto& [id, pull] : pulls_) {
+    if (pull.operation != &operation) continue;
+    const Step& step = operation.graph.steps[pull.step];
+    if (step.kind != StepKind::ending) note(step.peer, s_.look_for(operation, step.peer));
+  }
+}
+
 uint64_t Imports::bytes_left() const {
   uint64_t bytes = 0;
   for (const auto& [id, pull] : pulls_) {
@@ -84,7 +92,7 @@ void Imports::handle_fail(const Message& message) {
   Operation& operation = *it->second.operation;
   const Step& step = operation.graph.steps[it->second.step];
   const uint32_t peer = step.peer;
-  if (step.tag != kEndingTag || operation.part != Part::collective) operation.note_begun(peer);  // else: not yet
+  if (step.kind != StepKind::ending) operation.note_begun(peer);  // else: not yet
   finish_pull(message.pull_id,
               Status::error(code, "member %u cannot send its block: %s", peer, offpath_status_string(code)),
               Cause::refused);

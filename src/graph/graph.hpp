@@ -60,7 +60,9 @@ enum class StepKind : uint8_t {
   reduce,
   compute,
   multicast,
-  fetch  // the engine's own: chunks of a multicast that were lost
+  // The engine's own:
+  fetch,  // chunks of a multicast that were lost
+  ending  // whether a member will make more pulls
 };
 
 struct Compute {
