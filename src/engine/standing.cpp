@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/state.hpp"
+#include "engine/engine.hpp"
+#include "engine/parts.hpp"
 
 #include <algorithm>
 
 namespace offpath::engine {
 
-Waits State::look_for(const Operation& operation, uint32_t rank) const {
-  if (operation.has_begun(rank)) return Waits::sends;
-  const auto here = teams.find({operation.team->spec.id, rank});
-  if (here == teams.end()) return Waits::silent;
-  return here->second->next_sequence > operation.key.number ? Waits::sends : Waits::not_posted;
-}
-
 Standing Engine::standing(TeamHandle handle, uint64_t sequence) const {
-  const State& s = *state_;
-  const auto team = s.team_by_handle.find(handle);
-  if (team == s.team_by_handle.end()) return {};
+  const Parts& parts = *parts_;
+  const auto team = parts.core.team_by_handle.find(handle);
+  if (team == parts.core.team_by_handle.end()) return {};
   const auto found = team->second->operations.find({.number = sequence});
   if (found == team->second->operations.end()) return {};
   const Operation& operation = *found->second;
   if (operation.graph.in_order && team->second->in_order.front() != &operation) return {.waits = Waits::earlier};
   std::vector<Waits> waits(team->second->spec.members.size(), Waits::service);
   const auto note = [&](uint32_t rank, Waits what) { waits[rank] = std::min(waits[rank], what); };
-  for (const Room* room : s.rooms) room->add_waits(operation, note);
+  for (const Room* room : parts.rooms) room->add_waits(operation, note);
   Standing out{.waits = *std::min_element(waits.begin(), waits.end())};
   if (out.waits == Waits::service) return out;
   for (uint32_t rank = 0; rank < waits.size(); ++rank) {

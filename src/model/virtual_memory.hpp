@@ -3,7 +3,7 @@
 // for partial results.
 #pragma once
 
-#include "engine/doer.hpp"
+#include "engine/core/doer.hpp"
 #include "model/account.hpp"
 
 #include <span>

@@ -4,7 +4,7 @@
 //
 // The pull protocol (docs/architecture.md): the receiver of data asks.
 //   pull   receiver -> sender   "send me what member `from` exports to member `to` in operation `number`", so much of it now.
-//                               Again, with the same id: more of it (engine/turns.hpp)
+//                               Again, with the same id: more of it (engine/rooms/turns.hpp)
 //   data   sender -> receiver   a chunk, payload follows; the pull's id says where it belongs. An empty block is one of
 //                               these without payload
 //   coded  sender -> receiver   a chunk, too, whose payload means `length` bytes in one of the codecs that the pull has named
@@ -14,7 +14,7 @@
 //                               long decoding has taken, too: a sender may find that not to pay
 //   fail   sender -> receiver   the pull cannot be served, with the reason
 //          Tag UINT32_MAX asks the other way round: "have you made all your pulls of this operation?" An empty block
-//          says yes, fail says not yet (engine/endings.cpp)
+//          says yes, fail says not yet (engine/rooms/endings.cpp)
 //   push   sender -> receiver   a short block, whole, that need not have been asked for; payload follows. Nothing is
 //                               said of one that was; of another the receiver says pull or done, once, so that the
 //                               sender knows how many lie unused. Only to members that hello or pull has come from
@@ -22,7 +22,7 @@
 //                               kNoOperation)
 //   hello  any -> any           opens the connection, so that the death of the peer is noticed, and tells member `to`
 //                               that `from` has its end of the team
-//   task   what the nodes of a multicast operation tell each other, by a word; `from` tells `to` (engine/multicasts.hpp)
+//   task   what the nodes of a multicast operation tell each other, by a word; `from` tells `to` (engine/multicasts/multicasts.hpp)
 //   fetch  receiver -> sender   a pull that names chunks of a task's part, not an export; answered as a pull is, under its tag
 //   arrived  member `from` -> member `to`   in operation `number` all steps are done (graph::Ends): tag 1, of all members of the
 //                                           worker of `from` and of those before it, `count` in all; tag 2, of `from`

@@ -1,44 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks: all that a carrier sees of an engine: blocks that members of this worker give to others, and what becomes of them.
-// The engine owns the blocks and implements this (engine/exports.hpp); a carrier names a block until it is told to forget it.
+// The engine owns the blocks and implements this (engine/rooms/exports.hpp); a carrier names a block until it is told to forget it.
 // Everything is called on the worker's thread, and nothing blocks. Lengths and addresses are in bytes. What a carrier cannot
 // do it refuses with a Status, which is then the operation's.
 #pragma once
 
+#include "engine/blocks/block.hpp"
 #include "engine/coding/compression.hpp"
 #include "fabric/fabric.hpp"
-#include "memory/lease.hpp"
-#include "memory/port.hpp"
 #include "wire/message.hpp"
 
-#include <functional>
-#include <memory>
-#include <optional>
-
 namespace offpath::engine {
-
-class Carrier;
-struct Operation;
-
-// Memory that stays as long as this.
-struct Location {
-  std::shared_ptr<memory::Port> memory;
-  uint64_t address = 0;
-};
-
-// The name of a block. Carriers do not look into it.
-struct Block {
-  Operation* operation = nullptr;
-  uint32_t index = 0;
-};
-
-// What stays with a block for the carrier that has taken it.
-struct Carried {
-  Carrier* by = nullptr;
-  uint64_t transfer = 0;
-  std::shared_ptr<memory::Lease> lease;
-  std::optional<uint64_t> decode_ns;  // its receiver has all, and has spent so long on decoding it
-};
 
 // A block that is there.
 struct Offer {
@@ -61,8 +33,6 @@ class Blocks {
     uint32_t chunks_in_flight;  // of one block
     size_t batched_bytes;       // longest piece that shares a message of the fabric with others
   };
-  // Goes on with what a port has done. Null: the operation is over; what the access has used is to be given back.
-  using Then = std::function<void(Operation*, const base::Status&)>;
 
   Blocks(const Limits& its_limits, Compression& its_coding) : limits(its_limits), coding(its_coding) {}
   virtual ~Blocks() = default;

@@ -108,11 +108,9 @@ void Sender::flush(fabric::Peer peer) {
   if (!only || only->payload.empty()) chunks_.give_back(box.chunk);
 }
 
-bool Sender::flush_all() {
-  const bool any = !unsent_.empty();
+void Sender::flush_unsent() {
   for (const fabric::Peer peer : unsent_) flush(peer);
   unsent_.clear();
-  return any;
 }
 
 }  // namespace offpath::engine

@@ -43,7 +43,11 @@ class Sender {
 
   // Before anything else takes every chunk there is.
   bool send_waiting();
-  bool flush_all();
+  bool flush_all() {
+    if (unsent_.empty()) return false;
+    flush_unsent();
+    return true;
+  }
 
  private:
   // Messages that leave for one peer with the next flush.
@@ -62,6 +66,7 @@ class Sender {
   bool send_payload(fabric::Peer peer, const wire::Message& message, fabric::Bytes payload);
   void say_owed(fabric::Peer peer);
   void flush(fabric::Peer peer);
+  void flush_unsent();
 
   fabric::Fabric& fabric_;
   ChunkPool& chunks_;

@@ -38,7 +38,7 @@ class OneBlock : public Blocks {
   void refuse(Block, const base::Status&) override { ++refused; }
   void give_otherwise(Block) override { ++otherwise; }
   memory::Ticket next_ticket() override { return {}; }
-  void later(Block, uint64_t, Then) override {}
+  void later(Block, uint64_t, engine::Then) override {}
 
   bool pushable = true;
   fabric::Peer peer = 0;

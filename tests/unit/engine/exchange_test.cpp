@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The exchange by itself: what is kept, in which order, and how much of it.
-#include "engine/exchange.hpp"
+#include "engine/core/exchange.hpp"
 
 #include <gtest/gtest.h>
 

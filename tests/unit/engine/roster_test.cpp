@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/roster.hpp"
+#include "engine/core/roster.hpp"
 
 #include <gtest/gtest.h>
 

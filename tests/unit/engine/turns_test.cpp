@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Long blocks that are asked for in turn: the rule by itself, and what it bounds in a cluster.
 #include "cluster.hpp"
-#include "engine/turns.hpp"
+#include "engine/rooms/turns.hpp"
 
 namespace offpath::testing {
 namespace {
