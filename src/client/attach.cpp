@@ -89,14 +89,14 @@ Status greet(offpath_session& session, Fd socket, const offpath_attach_params_t&
     return Status::error(OFFPATH_ERR_NO_SERVICE,
                          "library and service are of different releases. Install them together");
   }
-  session.socket = std::move(socket);
+  session.life.socket = std::move(socket);
   return {};
 }
 
 Status attach(offpath_session& session, const offpath_attach_params_t& params, const Deadline& deadline) {
   const auto folder = local::runtime_folder();
   if (!folder.ok()) return folder.status();
-  local::SocketFile& file = session.socket_file;
+  local::SocketFile& file = session.life.socket_file;
   for (int attempt = 0; attempt < 3; ++attempt) {
     Fd started;
     // Before it is reached, as another service may take its place, and path, meanwhile.
@@ -141,13 +141,12 @@ Result<std::unique_ptr<offpath_session>> open_session(const offpath_attach_param
   }
 #endif
   if (!status.ok()) return status;
-  session->service_pid = session->service.process;
   session->params = params;
   if (params.service_cores != nullptr) {
     session->service_cores = params.service_cores;
     session->params.service_cores = session->service_cores.c_str();
   }
-  session->watch_for_starvation();
+  session->life.begin(session->service.process, session->service.thread);
   session->tasks_stay_home = Environment::text("OFFPATH_TASK_BALANCE") == "off";
   session->moved_memory = offpath::client::moved::Moved::make(session->segment, session->heap);
   return session;

@@ -37,7 +37,7 @@ std::unique_ptr<offpath_op> make_op(offpath_session& session, OpKind kind, const
 // The descriptor is on its way before the slot that waits for it.
 offpath_status_t hand_over(offpath_session& session, uint32_t number, int descriptor, offpath_op** posted) {
   const layout::FileMessage message{layout::kFile, {}, number};
-  const Status sent = layout::send_message(session.socket.get(), &message, sizeof(message), descriptor);
+  const Status sent = layout::send_message(session.life.socket.get(), &message, sizeof(message), descriptor);
   if (!sent.ok()) return OFFPATH_ERR_SERVICE_LOST;
   auto op = make_op(session, OpKind::file_open, "opening of a file");
   op->address = number;
@@ -51,7 +51,7 @@ Status open_file(offpath_session& session, int descriptor, offpath_file** out) {
         OFFPATH_ERR_STATE,
         "the service is on another machine, which does not have this one's files. Read and write them here");
   }
-  if (!session.check_alive()) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
+  if (!session.life.check()) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
   auto file = std::make_unique<offpath_file>();
   file->session = &session;
   offpath_op* posted = nullptr;
@@ -141,7 +141,7 @@ void offpath_file_close(offpath_file_t* file) {
   {
     std::lock_guard lock(session.mutex);
     session.file_numbers[file->number] = false;
-    if (!session.check_alive()) return;
+    if (!session.life.check()) return;
     auto op = make_op(session, OpKind::file_close, "closing of a file");
     op->address = file->number;
     if (session.post(std::move(op), &posted) != OFFPATH_OK) return;

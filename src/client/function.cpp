@@ -81,7 +81,7 @@ Status register_function(offpath_session& session, const offpath_function_params
   tasks::Function function{whole_path(library), params.symbol, params.signature == nullptr ? "" : params.signature,
                            params.signature != nullptr, is_target};
   const tasks::Function said = function;
-  bool goes_on = !session.check_alive();
+  bool goes_on = !session.life.check();
   if (!goes_on) {
     std::lock_guard lock(session.mutex);
     goes_on = session.new_tasks_go_on();
@@ -102,7 +102,7 @@ Status register_function(offpath_session& session, const offpath_function_params
   {
     std::lock_guard lock(session.mutex);
     const offpath_status_t status = session.post(std::move(op), &posted);
-    if (status != OFFPATH_OK && !session.lost)
+    if (status != OFFPATH_OK && !session.life.lost)
       return Status::error(status, "the function cannot be registered: %s", offpath_status_string(status));
   }
   const offpath_status_t status = posted == nullptr ? OFFPATH_ERR_NOT_STARTED : offpath_op_wait(posted, UINT64_MAX);

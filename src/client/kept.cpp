@@ -33,12 +33,12 @@ void offpath_window::note_end(offpath_op& op, offpath_status_t status) {
 void offpath_session::settle_all(offpath_window& window) {
   for_each_posted([&](offpath_op& op) {
     if (op.window != &window || op.kind != OpKind::remote) return;
-    const bool never_begins = op.slot == offpath_op::kQueued && (lost || window.given_up);
+    const bool never_begins = op.slot == offpath_op::kQueued && (life.lost || window.given_up);
     if (never_begins) return finish(op, OFFPATH_ERR_NOT_STARTED);
     settle(op);
   });
   reap_unclaimed();
-  if (lost) {
+  if (life.lost) {
     window.may_have_kept.store(true, std::memory_order_release);
     window.all_over.store(true, std::memory_order_release);
   }
@@ -50,13 +50,13 @@ uint32_t keeping_flag() { return kKeeps; }
 
 // What the service says of a failure comes before it counts the operation as completed.
 bool may_have_kept(const offpath_window_t* window) {
-  return window->may_have_kept.load(std::memory_order_acquire) || window->session->lost ||
+  return window->may_have_kept.load(std::memory_order_acquire) || window->session->life.lost ||
          window->shared().failure.load(std::memory_order_acquire) != 0;
 }
 
 std::vector<Kept> take_kept(offpath_window_t* window) {
   offpath_session& session = *window->session;
-  session.check_alive();
+  session.life.check();
   std::lock_guard lock(session.mutex);
   session.settle_all(*window);
   std::vector<Kept> kept = std::exchange(window->kept, {});
@@ -70,7 +70,7 @@ offpath_status_t give_up(offpath_window_t* window, offpath_op_t** op) {
   std::lock_guard lock(session.mutex);
   window->given_up = true;
   session.settle_all(*window);
-  if (session.lost) return OFFPATH_ERR_SERVICE_LOST;
+  if (session.life.lost) return OFFPATH_ERR_SERVICE_LOST;
   auto owned = std::make_unique<offpath_op>();
   owned->session = &session;
   owned->team = window->team;

@@ -109,7 +109,7 @@ offpath_status_t offpath_memory_lend(offpath_session_t* session, uint64_t bytes,
   if (session == nullptr || address == nullptr || bytes == 0) return OFFPATH_ERR_ARGUMENT;
   ErrnoGuard guard;
   *address = nullptr;
-  if (!session->mine() || session->lost || bytes > session->lends_up_to) return OFFPATH_ERR_STATE;
+  if (!session->mine() || session->life.lost || bytes > session->lends_up_to) return OFFPATH_ERR_STATE;
   try {
     *address = offpath::client::Lent::of_process().lend(*session, bytes, alignment);
   } catch (const std::bad_alloc&) {

@@ -29,7 +29,7 @@ uint64_t offpath_op::open_offset() const { return record_offset + record.size() 
 // ---- posting ---------------------------------------------------------------------------------------------------
 
 bool offpath_session::hopeless(const offpath_op& op) const {
-  if (lost) return true;
+  if (life.lost) return true;
   if (op.kind == OpKind::remote) return at<uint8_t>(op.team->lost)[op.target] != 0;
   return team_record(*op.team).broken.load(std::memory_order_acquire) != 0;
 }
@@ -46,7 +46,7 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
   }
   if (of_executors(op) || of_file(op) || op.kind == OpKind::gate) {
     if (op.kind == OpKind::task && new_tasks_go_on()) return post_again(std::move(owned), out);
-    if (lost) return OFFPATH_ERR_NOT_STARTED;
+    if (life.lost) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
   if (op.in_sequence()) op.sequence = op.team->next_sequence;
@@ -139,11 +139,11 @@ void offpath_session::for_each_posted(const std::function<void(offpath_op&)>& lo
 }
 
 void offpath_session::submit_queued() {
-  while (!queue.empty() && !lost && submit(*queue.front())) queue.pop_front();
+  while (!queue.empty() && !life.lost && submit(*queue.front())) queue.pop_front();
 }
 
 void offpath_session::drain_queue() {
-  while (!queue.empty() && !lost) {
+  while (!queue.empty() && !life.lost) {
     const bool alone = outstanding == 0;
     if (submit(*queue.front())) {
       queue.pop_front();
@@ -198,7 +198,7 @@ std::unique_ptr<offpath_op> offpath_session::take_op() {
 offpath_status_t offpath_session::settle(offpath_op& op) {
   const auto known = static_cast<offpath_status_t>(op.status.load(std::memory_order_acquire));
   if (known != OFFPATH_IN_PROGRESS) return known;
-  const bool was_lost = lost;  // then nobody writes to the slot any more
+  const bool was_lost = life.lost;  // then nobody writes to the slot any more
   if (op.slot != offpath_op::kQueued) {
     Slot& entry = slot(op.slot);
     if (entry.state.load(std::memory_order_acquire) == static_cast<uint32_t>(SlotState::done)) {
@@ -276,6 +276,6 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   op.status.store(status, std::memory_order_release);
   if (op.memory_freed) free_late();
   if (window != nullptr && --window->unfinished == 0 && window->destroyed) release_window(window);
-  team->let_go |= op.kind == OpKind::team_destroy || lost;
+  team->let_go |= op.kind == OpKind::team_destroy || life.lost;
   if (team->destroyed && team->unfinished == 0 && team->let_go) release_team(team);
 }

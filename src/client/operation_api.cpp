@@ -79,8 +79,8 @@ offpath_status_t offpath_op_test(offpath_op_t* op) {
   if (!session.mine()) return OFFPATH_ERR_STATE;
   ErrnoGuard guard;
   const bool queued = slot == offpath_op::kQueued;
-  if (!done && !queued && !session.lost && ++op->test_count % 1024 != 0) return OFFPATH_IN_PROGRESS;
-  if (!done) session.check_alive();
+  if (!done && !queued && !session.life.lost && ++op->test_count % 1024 != 0) return OFFPATH_IN_PROGRESS;
+  if (!done) session.life.check();
   std::lock_guard lock(session.mutex);
   if (queued) session.reap_orphans();
   const offpath_status_t status = session.settle(*op);

@@ -7,7 +7,6 @@
 
 #include <bit>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,9 +24,9 @@ constexpr uint64_t kMaxSleepNs = 1000000000;
 
 offpath_session::offpath_session(offpath::base::Memfd memory)
     : segment(std::move(memory)),
+      life(header()),
       arena(layout::kArenaOffset, layout::kSegmentBytes),
-      heap(segment.bytes() - layout::kSegmentBytes),
-      silence_(offpath::base::silence_limit_ns()) {
+      heap(segment.bytes() - layout::kSegmentBytes) {
   void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page != MAP_FAILED) {
     fork_mark = static_cast<uint8_t*>(page);
@@ -59,25 +58,26 @@ layout::TeamRecord& offpath_session::team_record(const offpath_team& team) const
 }
 
 void offpath_session::use_memory(offpath::client::moved::Named named, bool comes_after) {
-  if (moved_memory == nullptr || lost) return;
+  if (moved_memory == nullptr || life.lost) return;
   if (comes_after) named.dense.clear();
   moved_memory->use(named);
 }
 
 void offpath_session::ring() {
   unrung = 0;
-  if (wake_worker()) ++doorbell_count;
+  if (life.wake_worker()) ++doorbell_count;
 }
 
-bool offpath_session::wake_worker() {
-  layout::SegmentHeader& head = header();
-  if (head.worker_sleeps.load(std::memory_order_seq_cst) == 0) return false;
-  if (head.worker_sleeps.exchange(0, std::memory_order_seq_cst) == 0) return false;
-  const uint8_t doorbell = layout::kDoorbell;
-  const AtSocket here(*this);
-  if (lost) return true;
-  if (send(socket.get(), &doorbell, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) check_alive();
-  return true;
+void offpath_session::shrink() {
+  life.close();
+  lent_file.reset();
+  if (!heap.empty()) {  // the program has memory of it
+    if (moved_memory == nullptr) segment.close_descriptor();
+    return;
+  }
+  moved_memory.reset();
+  heap = offpath::client::Heap(0);
+  segment.keep_first(layout::kArenaOffset);
 }
 
 void offpath_session::wake_sleepers() const {
@@ -119,7 +119,7 @@ void offpath_session_detach(offpath_session_t* session) {
     [[maybe_unused]] auto* const parents_too = session->submitter.release();
     [[maybe_unused]] auto* const parents_as_well = session->successor.release();
   }
-  if (session->mine() && session->check_alive()) session->leave();
+  if (session->mine() && session->life.check()) session->life.leave();
   delete session;
 }
 
@@ -137,7 +137,7 @@ offpath_status_t offpath_session_address(offpath_session_t* session, void* addre
 
 int offpath_session_alive(offpath_session_t* session) {
   ErrnoGuard guard;
-  return session != nullptr && session->mine() && session->check_alive() ? 1 : 0;
+  return session != nullptr && session->mine() && session->life.check() ? 1 : 0;
 }
 
 int offpath_session_holds_back(offpath_session_t* session) {
@@ -147,7 +147,7 @@ int offpath_session_holds_back(offpath_session_t* session) {
 }
 
 int offpath_session_busy(offpath_session_t* session) {
-  if (!session->mine() || session->lost) return 0;
+  if (!session->mine() || session->life.lost) return 0;
   if (session->outstanding.load(std::memory_order_relaxed) == 0) return 0;
   // What has ended counts until somebody looks.
   if (const std::unique_lock lock(session->mutex, std::try_to_lock); lock.owns_lock()) session->harvest();
@@ -171,12 +171,12 @@ offpath_status_t offpath_session_sleep(offpath_session_t* session, uint32_t seen
   if (!session->mine()) return OFFPATH_ERR_STATE;
   layout::SegmentHeader& head = session->header();
   if (head.events.load(std::memory_order_acquire) != seen) return OFFPATH_OK;
-  if (session->lost && !session->is_succeeded) return OFFPATH_ERR_SERVICE_LOST;
+  if (session->life.lost && !session->is_succeeded) return OFFPATH_ERR_SERVICE_LOST;
   head.waiters.fetch_add(1, std::memory_order_seq_cst);
   layout::futex_wait(head.events, seen, std::min(timeout_ns, kMaxSleepNs));
   head.waiters.fetch_sub(1, std::memory_order_seq_cst);
   if (head.events.load(std::memory_order_acquire) != seen) return OFFPATH_OK;
-  return session->check_alive() || session->is_succeeded ? OFFPATH_IN_PROGRESS : OFFPATH_ERR_SERVICE_LOST;
+  return session->life.check() || session->is_succeeded ? OFFPATH_IN_PROGRESS : OFFPATH_ERR_SERVICE_LOST;
 }
 
 offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_session_counters_t* counters) {
@@ -199,12 +199,12 @@ offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_se
     counters->posted_count = session->posted_count;
     counters->doorbell_count = session->doorbell_count;
   }
-  counters->service_pid = session->lost ? 0 : static_cast<uint32_t>(session->service_pid);
+  counters->service_pid = session->life.lost ? 0 : static_cast<uint32_t>(session->life.process());
   counters->service_workers_count = session->service.workers;
   counters->service_clients_count = session->service.clients;
   counters->service_helpers_count = session->service.helpers;
-  counters->silence_ms = session->lost ? session->silence_ms.load() : 0;
-  counters->service_cpu_ns = session->lost ? 0 : offpath::base::process_clock_ns(session->service_pid);
+  counters->silence_ms = session->life.lost ? session->life.silence_ms() : 0;
+  counters->service_cpu_ns = session->life.lost ? 0 : offpath::base::process_clock_ns(session->life.process());
   return OFFPATH_OK;
 }
 
@@ -214,7 +214,7 @@ int64_t offpath_session_saved_ns(offpath_session_t* session) {
 }
 
 uint64_t offpath_session_starved_ns(offpath_session_t* session) {
-  return session == nullptr ? 0 : session->starved_ns.load(std::memory_order_relaxed);
+  return session == nullptr ? 0 : session->life.starved_ns();
 }
 
 }  // extern "C"

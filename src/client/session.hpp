@@ -11,13 +11,12 @@
 
 #include "base/fd.hpp"
 #include "base/memfd.hpp"
-#include "base/silence.hpp"
-#include "base/starvation.hpp"
 #include "client/address_tables.hpp"
 #include "client/arena.hpp"
 #include "client/described.hpp"
 #include "client/heap.hpp"
 #include "client/kept.hpp"
+#include "client/life.hpp"
 #include "client/mapping.hpp"
 #include "client/moved/keep.hpp"
 #include "client/moved/moved.hpp"
@@ -164,18 +163,6 @@ struct offpath_session {
 
   // False in a forked child: the session belongs to the parent.
   bool mine() const { return fork_mark != nullptr && *fork_mark == 1; }
-  // Looks at the socket, and from time to time whether the service gives a sign of life; one that does not is ended,
-  // and lost when it has let go of the socket: until then it may still write. Never blocks. Any thread.
-  bool check_alive();
-  // client::ask(), client::has_answered().
-  uint32_t ask();
-  bool has_answered(uint32_t question) const;
-
-  // Once it is known which thread serves this process.
-  void watch_for_starvation() { starvation_ = offpath::base::Starvation(service.process, service.thread); }
-
-  // Has the service let go of this process.
-  void leave();
   // Of a lost session with nothing in it, with the mutex held: gives back what a job that is restarted often would have too much of. The
   // handle stays valid.
   void shrink();
@@ -192,7 +179,6 @@ struct offpath_session {
   offpath_status_t post_kept(std::unique_ptr<offpath_op> op, offpath_op** out);
   bool submit(offpath_op& op);  // false: no slot or no arena space now
   void ring();
-  bool wake_worker();  // without the mutex, too
   // Whoever sleeps in offpath_session_sleep, or is about to with a number of events from before. Without the mutex, too.
   void wake_sleepers() const;
   void ring_late() {
@@ -244,14 +230,9 @@ struct offpath_session {
 
   std::mutex mutex;
   offpath::base::Memfd segment;
-  offpath::base::Fd socket;
+  offpath::client::Life life;
   offpath::session::AttachReply service{};
-  pid_t service_pid = 0;
-  uint64_t probe = 0;  // the service reads it to prove that it may
-  std::atomic<bool> lost{false};
-  std::atomic<uint64_t> starved_ns{0};  // see offpath_session_starved_ns
-  std::atomic<uint32_t> silence_ms{0};  // of a lost service: how long it had given no sign of life, if that is why
-  offpath::session::SocketFile socket_file;
+  uint64_t probe = 0;            // the service reads it to prove that it may
   uint8_t* fork_mark = nullptr;  // a page the kernel clears in forked children
   offpath::client::Arena arena;
   offpath::client::Heap heap;                                   // of the shared memory
@@ -293,29 +274,4 @@ struct offpath_session {
   static constexpr uint32_t kMaxUnrung = 64;
   uint32_t unrung = 0;                   // submitted since the service was last made sure to be awake
   std::atomic<uint32_t> outstanding{0};  // written with the mutex held
-
- private:
-  // A thread that may be at the socket, which is closed only when there is none.
-  class AtSocket {
-   public:
-    explicit AtSocket(offpath_session& session) : session_(session) { ++session_.at_socket_; }
-    ~AtSocket() { --session_.at_socket_; }
-    AtSocket(const AtSocket&) = delete;
-    AtSocket& operator=(const AtSocket&) = delete;
-
-   private:
-    offpath_session& session_;
-  };
-  std::atomic<uint32_t> at_socket_{0};
-
-  bool hangs_up();
-  void listen_for_life();
-  offpath::base::Silence::Verdict judge(offpath::base::Silence& silence, uint64_t now_ns, bool answered);
-  void note_silence();
-  void end_service();
-
-  std::atomic_flag listening_;
-  offpath::base::Silence silence_;  // held: listening_, as the next ones
-  offpath::base::Starvation starvation_;
-  uint32_t asked_ = 0;
 };

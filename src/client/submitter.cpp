@@ -37,7 +37,7 @@ void Submitter::wake() {
 void Submitter::run() {
   std::unique_lock lock(session_.mutex);
   while (!stopping_) {
-    if (session_.queue.empty() || session_.lost) {
+    if (session_.queue.empty() || session_.life.lost) {
       more_.wait(lock);
       continue;
     }

@@ -36,7 +36,7 @@ bool is_lost_too_often(pid_t service) {
 }  // namespace
 
 std::unique_ptr<Successor> Successor::make(offpath_session& lost) {
-  if (lost.lost && is_lost_too_often(lost.service_pid)) return nullptr;
+  if (lost.life.lost && is_lost_too_often(lost.life.process())) return nullptr;
   std::unique_ptr<Successor> made(new Successor(lost));
   try {
     made->thread_ = base::quiet_thread([successor = made.get()] { successor->run(); });
@@ -88,7 +88,7 @@ offpath_session_t* Successor::await(std::unique_lock<std::mutex>& lock) {
   return ready_ ? next_ : nullptr;
 }
 
-bool Successor::may_help() const { return !failed_ && (!refused_ || lost_.lost); }
+bool Successor::may_help() const { return !failed_ && (!refused_ || lost_.life.lost); }
 
 offpath_status_t Successor::look(offpath_session_t** next) {
   if (ready_) *next = next_;
@@ -101,14 +101,14 @@ bool leaves(const offpath_session_t* session) { return session != nullptr && ses
 
 offpath_status_t next_session(offpath_session_t* session, offpath_session_t** next) {
   const base::ErrnoGuard errno_guard;
-  if (session == nullptr || !session->mine() || (!session->lost && !session->leaves())) return OFFPATH_ERR_STATE;
+  if (session == nullptr || !session->mine() || (!session->life.lost && !session->leaves())) return OFFPATH_ERR_STATE;
   std::lock_guard lock(session->mutex);
   return session->has_successor() ? session->successor->look(next) : OFFPATH_ERR_NO_SERVICE;
 }
 
-uint32_t ask(offpath_session_t* session) { return session->ask(); }
+uint32_t ask(offpath_session_t* session) { return session->life.ask(); }
 
-bool has_answered(const offpath_session_t* session, uint32_t question) { return session->has_answered(question); }
+bool has_answered(const offpath_session_t* session, uint32_t question) { return session->life.has_answered(question); }
 
 void stay(offpath_session_t* session) {
   if (session == nullptr || !session->mine()) return;
@@ -132,9 +132,9 @@ void Successor::run() {
     lost_.wake_sleepers();
   }
   for (bool handed_on = false; attached && !stopping_;) {
-    if (!lost_.lost) leave_old(lock);
-    if (lost_.lost && !std::exchange(handed_on, true)) lost_.hand_on();
-    if (lost_.lost && may_leave_ && !has_shrunk_ && lost_.is_empty()) shrink(lock);
+    if (!lost_.life.lost) leave_old(lock);
+    if (lost_.life.lost && !std::exchange(handed_on, true)) lost_.hand_on();
+    if (lost_.life.lost && may_leave_ && !has_shrunk_ && lost_.is_empty()) shrink(lock);
     move_on();
     end_past(lock);
     know_functions(lock);  // else tasks that need them end so
@@ -156,11 +156,11 @@ void Successor::sleep(std::unique_lock<std::mutex>& lock, uint32_t seen) {
   if (under_way_.empty()) {
     const bool soon = (may_leave_ || !past_.empty() || next_->leaves()) && looks_ < kLooks;
     if (soon) ++looks_;
-    const bool waits = lost_.lost && (has_shrunk_ || !may_leave_);
+    const bool waits = lost_.life.lost && (has_shrunk_ || !may_leave_);
     waits ? changed_.wait(lock) : static_cast<void>(changed_.wait_for(lock, soon ? kLook : kSeldom));
     return;
   }
-  const bool looks_back = !lost_.lost || !waiting_.empty() || !past_.empty();
+  const bool looks_back = !lost_.life.lost || !waiting_.empty() || !past_.empty();
   lock.unlock();
   offpath_status_t slept = OFFPATH_IN_PROGRESS;
   const uint64_t nap_ns = looks_back ? std::chrono::nanoseconds(kUntilItHasOne).count() : kNapNs;
@@ -173,11 +173,11 @@ void Successor::sleep(std::unique_lock<std::mutex>& lock, uint32_t seen) {
 
 // Its last operations are looked at by nobody else.
 void Successor::leave_old(std::unique_lock<std::mutex>& lock) {
-  if (!lost_.check_alive() || !may_leave_) return;
+  if (!lost_.life.check() || !may_leave_) return;
   lost_.harvest();
-  if (!lost_.is_empty() || lost_.lost.exchange(true)) return;
+  if (!lost_.is_empty() || lost_.life.lost.exchange(true)) return;
   lock.unlock();
-  lost_.leave();
+  lost_.life.leave();
   lock.lock();
 }
 
@@ -185,7 +185,7 @@ void Successor::leave_old(std::unique_lock<std::mutex>& lock) {
 void Successor::move_on() {
   offpath_session_t* newer = nullptr;
   const bool follows =
-      !may_leave_ && (!next_->check_alive() || next_->leaves()) && next_session(next_, &newer) == OFFPATH_OK;
+      !may_leave_ && (!next_->life.check() || next_->leaves()) && next_session(next_, &newer) == OFFPATH_OK;
   if (!follows) return;
   past_.push_back(next_);
   std::scoped_lock both(next_->mutex, newer->mutex);
@@ -230,11 +230,11 @@ bool Successor::is_over() const { return has_shrunk_ && lost_.functions.empty() 
 
 // Where the service only leaves, and there is no other one: all stays there.
 bool Successor::attach_after_loss(std::unique_lock<std::mutex>& lock) {
-  if (lost_.lost) return false;
+  if (lost_.life.lost) return false;
   refused_ = true;
-  while (!stopping_ && lost_.check_alive()) changed_.wait_for(lock, kSeldom);
+  while (!stopping_ && lost_.life.check()) changed_.wait_for(lock, kSeldom);
   refused_ = false;
-  return !stopping_ && !is_lost_too_often(lost_.service_pid) && attach(lock);
+  return !stopping_ && !is_lost_too_often(lost_.life.process()) && attach(lock);
 }
 
 bool Successor::attach(std::unique_lock<std::mutex>& lock) {

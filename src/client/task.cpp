@@ -71,7 +71,7 @@ bool offpath_session::tasks_go_on() {
 }
 
 bool offpath_session::new_tasks_go_on() {
-  if (lost) return tasks_go_on();
+  if (life.lost) return tasks_go_on();
   tasks_have_moved |= leaves() && teams.empty() && tasks_go_on() && successor->is_ready();
   return tasks_have_moved;
 }

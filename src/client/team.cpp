@@ -38,7 +38,7 @@ Status create(offpath_session& session, const offpath_team_params_t& params, con
                          params.rank, params.size, directory.stride_bytes);
   }
   if (!session.mine()) return Status::error(OFFPATH_ERR_STATE, "the session belongs to the parent process");
-  if (!session.check_alive()) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
+  if (!session.life.check()) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
   auto team = std::make_unique<offpath_team>();
   const auto addresses = offpath::client::compact(directory, params.size);
   if (!addresses.ok()) return addresses.status();
@@ -118,7 +118,7 @@ void offpath_team_destroy(offpath_team_t* team) {
   offpath_session& session = *team->session;
   std::lock_guard lock(session.mutex);
   team->destroyed = true;
-  if (session.check_alive()) {
+  if (session.life.check()) {
     post_silent(session, *team, layout::OpKind::team_destroy);
   } else if (team->unfinished == 0) {
     session.release_team(team);
@@ -128,7 +128,7 @@ void offpath_team_destroy(offpath_team_t* team) {
 uint32_t offpath_team_nodes(const offpath_team_t* team) { return team->nodes; }
 
 int offpath_team_broken(const offpath_team_t* team) {
-  return team->session->lost.load(std::memory_order_relaxed) ||
+  return team->session->life.lost.load(std::memory_order_relaxed) ||
                  team->session->team_record(*team).broken.load(std::memory_order_acquire) != 0
              ? 1
              : 0;
@@ -136,8 +136,8 @@ int offpath_team_broken(const offpath_team_t* team) {
 
 void offpath_team_lost(const offpath_team_t* team, uint8_t* lost) {
   memcpy(lost, team->session->at<uint8_t>(team->lost), team->size);
-  if (team->session->lost.load(std::memory_order_relaxed))
-    lost[team->rank] = team->session->silence_ms == 0 ? OFFPATH_LOSS_SERVICE : OFFPATH_LOSS_SILENCE;
+  if (team->session->life.lost.load(std::memory_order_relaxed))
+    lost[team->rank] = team->session->life.silence_ms() == 0 ? OFFPATH_LOSS_SERVICE : OFFPATH_LOSS_SILENCE;
 }
 
 uint64_t offpath_team_started(const offpath_team_t* team) {

@@ -53,7 +53,7 @@ constexpr uint64_t kForever = UINT64_MAX;
 offpath_status_t command(offpath_window& window, OpKind kind, const char* name, uint64_t address = 0,
                          uint64_t bytes = 0) {
   offpath_session& session = *window.session;
-  if (!session.check_alive()) return OFFPATH_ERR_SERVICE_LOST;
+  if (!session.life.check()) return OFFPATH_ERR_SERVICE_LOST;
   auto op = std::make_unique<offpath_op>();
   op->session = &session;
   op->team = window.team;
@@ -140,9 +140,9 @@ offpath_status_t flush_test(offpath_window& window, uint64_t issued) {
   if (!window.session->mine()) return OFFPATH_ERR_STATE;
   if (!is_complete()) {
     ErrnoGuard guard;
-    if (++window.test_count % 1024 == 0) window.session->check_alive();
+    if (++window.test_count % 1024 == 0) window.session->life.check();
     advance(*window.session);
-    const bool lost = window.session->lost;
+    const bool lost = window.session->life.lost;
     if (lost && window.keeps) {
       std::lock_guard lock(window.session->mutex);
       window.session->settle_all(window);

@@ -53,7 +53,7 @@ TEST_F(KeptOperations, AreAllOnceTheServiceIsLost) {
   post(8);
   post(0, OFFPATH_UNLOCK, &op);
   session_.slot(slot_of(0)).state.store(static_cast<uint32_t>(session::SlotState::active));
-  session_.lost = true;
+  session_.life.lost = true;
   EXPECT_EQ(offpath_window_flush_test(&window_), OFFPATH_OK);
   EXPECT_EQ(offpath_window_completed(&window_), 2U);
   std::vector<Kept> kept = take_kept(&window_);

@@ -15,7 +15,7 @@ class Posting : public ::testing::Test {
   Posting() : session_(std::move(base::Memfd::create("posting", session::kSegmentBytes).value())) {
     int ends[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-    session_.socket = base::Fd(ends[0]);
+    session_.life.socket = base::Fd(ends[0]);
     service_ = base::Fd(ends[1]);
     team_.session = window_.session = &session_;
     team_.size = 2;
