@@ -37,6 +37,7 @@ ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, b
       service_(service),
       aliases_(std::move(aliases)),
       reflection_(std::move(reflection)),
+      files_(id, view_, order_, [this](uint32_t index, offpath_status_t status) { finish(index, status); }),
       task_numbers_(session::kSlotCount),
       is_held_(session::kSlotCount),
       remotes_(session::kSlotCount) {
@@ -148,14 +149,15 @@ Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
       cancel_task(slot);
       return {};
     case OpKind::file_open:
-      return open_file(index, slot);
+      if (reflection_ != nullptr) return Status::error(OFFPATH_ERR_STATE, "files of a host stay there");
+      return files_.open(index, slot);
     case OpKind::file_close:
-      files_.erase(static_cast<uint32_t>(slot.address));
+      files_.close(static_cast<uint32_t>(slot.address));
       return {};
     case OpKind::file_write:
-      return ask_transfer(index, slot, ops::FileWay::write);
+      return files_.ask(*engine_, index, slot, ops::FileWay::write);
     case OpKind::file_read:
-      return ask_transfer(index, slot, ops::FileWay::read);
+      return files_.ask(*engine_, index, slot, ops::FileWay::read);
     case OpKind::gate:  // of no team that there is
     case OpKind::none:
       break;

@@ -6,16 +6,14 @@
 #include "base/clock.hpp"
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
-#include "files/transfer.hpp"
 #include "memory/aliases.hpp"
-#include "memory/file.hpp"
 #include "ops/collectives/kept_graphs.hpp"
-#include "ops/files/transfer.hpp"
 #include "ops/onesided/target.hpp"
 #include "service/charges.hpp"
 #include "service/completion_count.hpp"
 #include "service/in_flight.hpp"
 #include "service/reflection.hpp"
+#include "service/served_files.hpp"
 #include "service/tasks/balancer.hpp"
 #include "session/member_address.hpp"
 #include "session/observation.hpp"
@@ -38,7 +36,7 @@ class ServedClient {
            std::shared_ptr<memory::Port> memory) {
     tasks_ = &tasks;
     balancer_ = &balancer;
-    file_threads_ = &file_threads;
+    files_.use(file_threads, worker);
     worker_ = worker;
     memory_ = std::move(memory);
   }
@@ -57,7 +55,7 @@ class ServedClient {
   bool take_submissions(engine::Engine& engine, ops::onesided::Target& target);
 
   // A descriptor has come for one of its files; none: this process could not take it.
-  void take_file(uint32_t number, base::Fd descriptor);
+  void take_file(uint32_t number, base::Fd descriptor) { files_.take(number, std::move(descriptor)); }
 
   void charge(const Charges::Share& share);
 
@@ -137,19 +135,7 @@ class ServedClient {
     uint64_t number = 0;
   };
   // Of a context the rest is the slot's index.
-  static constexpr uint64_t kRemoteContext = uint64_t{1} << 32;
-  static constexpr uint64_t kFileContext = uint64_t{1} << 34;  // 33: Balancer::kContext
-  using Descriptor = std::shared_ptr<const memory::OpenFile>;
-  // A transfer of a file that was asked for, which the client may have closed meanwhile, and one under way.
-  struct AskedTransfer {
-    ops::FileWay way;
-    Descriptor file;
-    files::Transfer transfer;
-  };
-  struct BegunTransfer {
-    uint64_t bytes = 0;
-    std::shared_ptr<memory::FileError> error;
-  };
+  static constexpr uint64_t kRemoteContext = uint64_t{1} << 32;  // 33: Balancer::kContext; 34: ServedFiles::kContext
 
   void take_aliases();
   void show_memory_use();
@@ -190,19 +176,10 @@ class ServedClient {
   base::Status start_task(uint32_t index, tasks::Task task);
   // What it comes after has ended.
   void decide_task(const tasks::Order::Decided& decided);
-  void decide_transfer(const tasks::Order::Decided& decided);
   void cancel_task(const session::Slot& slot);
   void show_task_end(uint32_t index, const TaskEnd& end);
   // Tasks that come after it go on, or fail.
   void note_end(uint32_t index, bool well);
-
-  // served_files.cpp
-  base::Status open_file(uint32_t index, const session::Slot& slot);
-  base::Status adopt_file(uint32_t number, base::Fd descriptor);
-  base::Status ask_transfer(uint32_t index, const session::Slot& slot, ops::FileWay way);
-  base::Status begin_transfer(uint32_t index, AskedTransfer asked);
-  void finish_transfer(uint32_t index, const base::Status& status);
-  base::Result<engine::TeamHandle> own_team();
 
   // served_gates.cpp
   // Whether it is a gate, or has to wait for one.
@@ -240,14 +217,7 @@ class ServedClient {
   std::shared_ptr<memory::Port> programs_memory_;  // of a client on another machine: what its vector programs work on
   tasks::Order order_{session::kSlotCount};
   std::unordered_map<uint32_t, tasks::Task> waiting_tasks_;  // by slot
-  memory::FileThreads* file_threads_ = nullptr;
-  std::unordered_map<uint32_t, Descriptor> files_;                 // by number
-  std::unordered_map<uint32_t, base::Fd> passed_files_;            // likewise; have come, and are not opened yet
-  std::unordered_map<uint32_t, uint32_t> awaited_files_;           // likewise: the slots of those that have not come
-  std::unordered_map<uint32_t, AskedTransfer> waiting_transfers_;  // by slot
-  std::unordered_map<uint32_t, BegunTransfer> transfers_;          // likewise
-  engine::TeamHandle own_team_ = 0;                                // of the client alone; 0: not needed so far
-  uint64_t next_transfer_ = 0;
+  ServedFiles files_;
   std::vector<uint64_t> task_numbers_;          // by slot: of the task that was there last
   std::vector<tasks::Order::Decided> decided_;  // not acted upon yet
   bool settling_ = false;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files of a client: descriptors that it has handed over, and transfers between them and its memory. The client has opened them,
-// with its own rights; nothing here opens a path.
+#include "service/served_files.hpp"
+
 #include "base/random.hpp"
-#include "service/served_client.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -36,32 +35,31 @@ Status check_file(const Fd& descriptor) {
 
 }  // namespace
 
-void ServedClient::take_file(uint32_t number, Fd descriptor) {
+void ServedFiles::take(uint32_t number, Fd descriptor) {
   if (number >= files::kMaxFiles) return;
-  const auto awaited = awaited_files_.extract(number);
+  const auto awaited = awaited_.extract(number);
   if (awaited.empty()) {
-    passed_files_.insert_or_assign(number, std::move(descriptor));
+    passed_.insert_or_assign(number, std::move(descriptor));
     return;
   }
-  view_.finish(awaited.mapped(), adopt_file(number, std::move(descriptor)).code(), session::Counted::no);
+  view_.finish(awaited.mapped(), adopt(number, std::move(descriptor)).code(), session::Counted::no);
 }
 
-Status ServedClient::open_file(uint32_t index, const Slot& slot) {
+Status ServedFiles::open(uint32_t index, const Slot& slot) {
   const uint64_t number = slot.address;  // the client may change it
-  if (reflection_ != nullptr) return Status::error(OFFPATH_ERR_STATE, "files of a host stay there");
-  if (number >= files::kMaxFiles || awaited_files_.contains(static_cast<uint32_t>(number)))
+  if (number >= files::kMaxFiles || awaited_.contains(static_cast<uint32_t>(number)))
     return Status::error(OFFPATH_ERR_ARGUMENT, "no file can have that number, or one is awaited already");
-  auto passed = passed_files_.extract(static_cast<uint32_t>(number));
+  auto passed = passed_.extract(static_cast<uint32_t>(number));
   if (passed.empty()) {
-    awaited_files_[static_cast<uint32_t>(number)] = index;
+    awaited_[static_cast<uint32_t>(number)] = index;
     return {};
   }
-  const Status status = adopt_file(static_cast<uint32_t>(number), std::move(passed.mapped()));
+  const Status status = adopt(static_cast<uint32_t>(number), std::move(passed.mapped()));
   if (status.ok()) view_.finish(index, OFFPATH_OK, session::Counted::no);
   return status;
 }
 
-Status ServedClient::adopt_file(uint32_t number, Fd descriptor) {
+Status ServedFiles::adopt(uint32_t number, Fd descriptor) {
   if (!descriptor.valid()) {
     return Status::error(
         OFFPATH_ERR_NO_MEMORY,
@@ -72,7 +70,7 @@ Status ServedClient::adopt_file(uint32_t number, Fd descriptor) {
   return {};
 }
 
-Status ServedClient::ask_transfer(uint32_t index, const Slot& slot, ops::FileWay way) {
+Status ServedFiles::ask(engine::Engine& engine, uint32_t index, const Slot& slot, ops::FileWay way) {
   if (order_.is_under_way(index)) return Status::error(OFFPATH_ERR_ARGUMENT, "the slot of a transfer is used twice");
   auto transfer = files::decode(view_.record(slot));
   Status status = transfer.ok() ? files::check(transfer.value()) : transfer.status();
@@ -83,12 +81,12 @@ Status ServedClient::ask_transfer(uint32_t index, const Slot& slot, ops::FileWay
     order_.begin_other(index);
     return status;
   }
-  AskedTransfer asked{way, file->second, std::move(transfer.value())};
+  Asked asked{way, file->second, std::move(transfer.value())};
   switch (order_.begin(index, asked.transfer.after, {}).verdict) {
     case Order::Verdict::ready:
-      return begin_transfer(index, std::move(asked));
+      return begin(engine, index, std::move(asked));
     case Order::Verdict::waits:
-      waiting_transfers_[index] = std::move(asked);
+      waiting_[index] = std::move(asked);
       return {};
     case Order::Verdict::fails:
       return Status::error(OFFPATH_ERR_DEPENDENCE, "an operation that the transfer comes after has failed");
@@ -99,31 +97,31 @@ Status ServedClient::ask_transfer(uint32_t index, const Slot& slot, ops::FileWay
   return Status::error(OFFPATH_ERR_ARGUMENT, "a transfer comes after an operation that is none");
 }
 
-void ServedClient::decide_transfer(const Order::Decided& decided) {
-  auto waiting = waiting_transfers_.extract(decided.slot);
+void ServedFiles::decide(engine::Engine& engine, const Order::Decided& decided) {
+  auto waiting = waiting_.extract(decided.slot);
   if (waiting.empty()) return;
-  const Status status = decided.may_begin ? begin_transfer(decided.slot, std::move(waiting.mapped()))
+  const Status status = decided.may_begin ? begin(engine, decided.slot, std::move(waiting.mapped()))
                                           : Status::error(OFFPATH_ERR_DEPENDENCE,
                                                           "an operation that the transfer comes after has failed");
-  if (!status.ok()) finish(decided.slot, status.code());
+  if (!status.ok()) finish_(decided.slot, status.code());
 }
 
 // Transfers are operations of a team that nobody else is in.
-Result<engine::TeamHandle> ServedClient::own_team() {
+Result<engine::TeamHandle> ServedFiles::own_team(engine::Engine& engine) {
   if (own_team_ != 0) return own_team_;
   engine::TeamSpec spec;
   base::fill_random(spec.id.bytes.data(), spec.id.bytes.size());
   spec.members = {{true, worker_, {}}};
-  spec.client = id_;
-  auto team = engine_->add_team(std::move(spec));
+  spec.client = client_;
+  auto team = engine.add_team(std::move(spec));
   if (team.ok()) own_team_ = team.value();
   return team;
 }
 
-Status ServedClient::begin_transfer(uint32_t index, AskedTransfer asked) {
-  const auto team = own_team();
+Status ServedFiles::begin(engine::Engine& engine, uint32_t index, Asked asked) {
+  const auto team = own_team(engine);
   if (!team.ok()) return team.status();
-  BegunTransfer begun{asked.transfer.memory.bytes, std::make_shared<memory::FileError>(0)};
+  Begun begun{asked.transfer.memory.bytes, std::make_shared<memory::FileError>(0)};
   if (asked.way == ops::FileWay::read) {
     struct stat about {};
     if (fstat(asked.file->get(), &about) != 0)
@@ -132,24 +130,24 @@ Status ServedClient::begin_transfer(uint32_t index, AskedTransfer asked) {
   }
   const bool locked = asked.transfer.locked;
   graph::Graph graph = ops::expand(std::move(asked.transfer), asked.way, begun.bytes,
-                                   memory::make_file(std::move(asked.file), file_threads_, begun.error, locked));
-  transfers_[index] = std::move(begun);
+                                   memory::make_file(std::move(asked.file), threads_, begun.error, locked));
+  begun_[index] = std::move(begun);
   Slot& slot = view_.slot(index);
   session::SegmentView::note_start(slot);
   slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
-  engine_->post(team.value(), next_transfer_++, std::move(graph), kFileContext | index);
+  engine.post(team.value(), next_++, std::move(graph), kContext | index);
   return {};
 }
 
-void ServedClient::finish_transfer(uint32_t index, const Status& status) {
-  const auto ended = transfers_.extract(index);
+void ServedFiles::end(uint32_t index, const Status& status) {
+  const auto ended = begun_.extract(index);
   if (ended.empty()) return;
-  const BegunTransfer& transfer = ended.mapped();
+  const Begun& transfer = ended.mapped();
   const files::ResultRecord result{status.ok() ? transfer.bytes : 0, transfer.error->load(), 0};
   if (uint8_t* const place = view_.bytes_at(view_.slot(index).record, sizeof(result)))
     memcpy(place, &result, sizeof(result));
   view_.header().file_bytes.fetch_add(result.bytes, std::memory_order_relaxed);
-  finish(index, status.code());
+  finish_(index, status.code());
 }
 
 }  // namespace offpath::service

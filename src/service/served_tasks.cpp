@@ -135,7 +135,7 @@ void ServedClient::note_end(uint32_t index, bool well) {
     decided_.pop_back();
     open_gate(next.slot, next.may_begin);
     decide_task(next);
-    decide_transfer(next);
+    files_.decide(*engine_, next);
   }
   settling_ = false;
 }
