@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from conftest import AS_ROOT, LIMIT_S, MPIS, ROOT, assert_one_line_error, captured, offpath, require, succeeded
@@ -46,6 +47,21 @@ def test_all_programs_of_one_mpirun_are_reached(mpi, programs, witness_env, tmp_
 def test_off_runs_natively(mpi, programs, witness_env):
     result = offpath("run", "--off", "--", *mpirun(mpi, "-np", "1", str(programs / f"hello_{mpi}")), env=witness_env)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("inside", [b"MPIR_CVAR_ABORT_ON_LEAKED_HANDLES", b"ompi_mpi_init: failed"])
+def test_a_program_with_its_mpi_inside_is_said_and_runs_natively(inside, programs, witness_env, tmp_path):
+    """All of the job: ranks with Offpath would wait for the others in MPI_Init."""
+    program = tmp_path / "static"
+    program.write_bytes(Path("/bin/sh").read_bytes() + inside)  # the loader does not look at what is behind
+    program.chmod(0o755)
+    command = ["env", program, "-c", 'echo "$LD_PRELOAD"; exit 4']
+    result = offpath("run", "--trace", tmp_path / "trace.json", "--", *command, env=witness_env)
+    assert (result.returncode, result.stdout) == (4, "\n")
+    assert result.stderr.startswith(f"offpath: all MPI calls stay native: {program} has its MPI linked into itself")
+    assert result.stderr.count("\n") == 1
+    program.write_bytes(program.read_bytes() + b"\0libmpi.so.40")  # a tool that knows what MPI says
+    assert offpath("run", "--quiet", "--", *command, env=witness_env).stdout.endswith("liboffpath_mpi.so\n")
 
 
 @pytest.mark.machine

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import mmap
 import re
@@ -23,6 +24,8 @@ TITLES = {OPENMPI: "Open MPI", MPICH: "MPICH", OPENSHMEM: "OpenSHMEM", SLURM: "S
 
 STANDARD_ABI = "libmpi_abi.so"
 NO_MAKER = "the loader finds none, or one that is of no MPI known here"
+# What only the libraries themselves say, stripped ones too; what a program says that needs one as a shared library.
+INSIDE, NEEDED = (b"MPIR_CVAR_ABORT_ON_LEAKED_HANDLES", b"ompi_mpi_init: "), b"\0libmpi"
 LAUNCHER_NAMES = re.compile(r"^(mpirun|mpiexec|orterun|prterun|oshrun|shmemrun)([.\-_].+)?$")
 
 
@@ -108,6 +111,13 @@ def of_command(argv: Sequence[str]) -> str | None:
     return next((found for program in programs if program and (found := mpi_of_program(program))), None)
 
 
+def statically_linked(argv: Sequence[str]) -> str | None:
+    """The first program of a command line that has an MPI linked into itself: nothing comes in front of that one's
+    functions."""
+    programs = (shutil.which(word) for word in argv if not word.startswith("-"))
+    return next((program for program in programs if program and _has_mpi_inside(Path(program))), None)
+
+
 def uses_standard_abi(program: str) -> bool:
     """Linked with the MPI standard's own ABI: any MPI may stand behind it."""
     return STANDARD_ABI in _libraries_of(program)
@@ -119,6 +129,15 @@ def _maker_of(library: Path) -> str | None:
     with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         makers = {b"MPIR_Err_create_code": MPICH, b"ompi_mpi_comm_world": OPENMPI}
         return next((kind for symbol, kind in makers.items() if content.find(symbol) >= 0), None)
+
+
+def _has_mpi_inside(program: Path) -> bool:
+    with contextlib.suppress(OSError, ValueError), program.open("rb") as file:
+        if file.read(4) != b"\x7fELF":
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(NEEDED) < 0 and any(content.find(text) >= 0 for text in INSIDE)
+    return False
 
 
 def _libraries_of(program: str) -> str:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import typer
 
-from offpath.base import commands, handover, processes
+from offpath.base import commands, console, handover, processes
 from offpath.base.paths import paths
 from offpath.launch import checks, cluster_files, injection, memory, mpis, own_rank, policy_table
 from offpath.launch.injection import OffloadOptions
@@ -68,6 +68,14 @@ def run(
     recording = recording.checked(offload.off)
     # Others of a job have nothing to say, and nothing to keep.
     first = mpis.launcher_kind(command[0]) is not None or own_rank.leads()
+    inside = None if offload.off else mpis.statically_linked(command)
+    if inside is not None:  # with ranks on both sides of it nobody would leave MPI_Init
+        offload, recording = replace(offload, off=True), Recording()
+        if first and not telling.quiet:
+            console.note(
+                f"all MPI calls stay native: {inside} has its MPI linked into itself (nothing comes in front of its "
+                "functions). Link it with the MPI's shared library."
+            )
     rows = _rows(command, offload, first)
     options = OffloadOptions(
         not offload.off, rows.policy, rows.file, rows.adapt, rows.advice, offload.blocking_calls(), service.cores,
