@@ -81,4 +81,24 @@ def standard_abi(s):
     check(len(other.warnings()) == 1 and "does not fit this MPI" in other.err, str(other))
 
 
-CASES = [many_names, large, persistent_missing, standard_abi]
+def tool_that_bypasses(s):
+    """A tool that takes the next MPI_Wait: in front it is one of ours, behind us the library's, which would complete
+    receives of ours with what stands for a long message in the program's memory."""
+    tool = os.path.join(s.build, "tests/interpose", s.mpi, "libbypassing_tool.so")
+    native = s.native("messages", ranks=2)
+    changes = {**FORCED, "OFFPATH_POLICY": "*:dpu,send:4K-inf:dpu", "OFFPATH_STATS_FILE": s.stats}
+    same(native, s.run([s.program("messages")], 2, f"{tool}:{s.library}", **changes))
+    check(all(line["messages"]["offloaded_count"] > 0 for line in s.statistics()), "no message was offloaded")
+    other = s.run([s.program("messages")], 2, f"{s.library}:{tool}", **changes)
+    same(native, other)
+    check(len(other.warnings()) == 1 and "libbypassing_tool.so' stands behind Offpath" in other.err, str(other))
+
+
+def initialized_past_us(s):
+    """By the library's own handle; later calls by the names that the program has."""
+    other = s.run([sys.executable, DLOPEN, LIBRARIES[s.mpi], "late"], 2, s.library, **FORCED)
+    check(other.status == 0 and "ranks: 2" in other.out, str(other))
+    check(len(other.warnings()) == 1 and "MPI_Init was called past Offpath" in other.err, str(other))
+
+
+CASES = [tool_that_bypasses, initialized_past_us, many_names, large, persistent_missing, standard_abi]

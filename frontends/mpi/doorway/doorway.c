@@ -85,6 +85,16 @@ static void* tool_function(const offpath_loaded_mpi_t* mpi, unsigned long slot) 
   return next;
 }
 
+/* A tool behind us that passes calls on to the library, or NULL. */
+static const char* bypassing_tool(const offpath_loaded_mpi_t* mpi) {
+  Dl_info info;
+  for (unsigned long slot = 0; slot < SLOT_COUNT; slot += 2) {
+    void* tool = tool_function(mpi, slot);
+    if (tool != NULL && !offpath_uses_pmpi(tool) && dladdr(tool, &info) != 0) return info.dli_fname;
+  }
+  return NULL;
+}
+
 static void fill_slot(unsigned long slot, void* target) {
   __atomic_store_n(&offpath_doorway_slots[slot], target, __ATOMIC_RELEASE);
 }
@@ -104,8 +114,15 @@ static void fill_slots(const offpath_loaded_mpi_t* mpi) {
   void* handlers[OFFPATH_FUNCTION_COUNT] = {NULL};
   char reason[512];
   if (!switched_off()) {
-    serving =
-        offpath_open_backend(mpi, OFFPATH_BACKEND_ALL, handlers, OFFPATH_FUNCTION_COUNT, reason, sizeof(reason)) == 0;
+    const char* tool = bypassing_tool(mpi);
+    if (tool == NULL)
+      serving =
+          offpath_open_backend(mpi, OFFPATH_BACKEND_ALL, handlers, OFFPATH_FUNCTION_COUNT, reason, sizeof(reason)) == 0;
+    else
+      snprintf(reason, sizeof(reason),
+               "'%s' stands behind Offpath and calls nothing by PMPI (what it finds by dlsym is past Offpath). Put it "
+               "in front, in LD_PRELOAD",
+               tool);
     if (!serving) {
       warn(reason);
       memset(handlers, 0, sizeof(handlers));

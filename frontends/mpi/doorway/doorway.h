@@ -5,7 +5,8 @@
  * of any of them runs, on whichever thread and however early. It has no constructor: a program that never calls MPI is
  * not touched.
  *
- *   MPI_X   another preloaded tool's MPI_X where there is one behind us, else as PMPI_X
+ *   MPI_X   another preloaded tool's MPI_X where there is one behind us, else as PMPI_X. All stays native if it does not
+ *           come back by the profiling interface: it would pass our requests and messages on to the library
  *   PMPI_X  the back end's handler, or the native function when Offpath is off
  *
  * What the loaded library lacks works all the same, for a program may find it here at run time and prefer it: the back
@@ -38,6 +39,9 @@ typedef struct offpath_loaded_mpi {
 /* Finds the MPI library among the loaded objects by the symbols they define, also one that was opened with RTLD_LOCAL.
  */
 offpath_loaded_mpi_t offpath_locate_mpi(void);
+
+/* Whether the library of that function knows MPI's profiling interface. */
+int offpath_uses_pmpi(const void* function);
 
 /* Opens the back end next to this library. Returns 0 and fills handlers (count entries), or -1 with a reason and what
  * to do. MISSING: only what the library lacks, and what has to know of that. */

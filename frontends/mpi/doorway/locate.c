@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -93,4 +94,19 @@ offpath_loaded_mpi_t offpath_locate_mpi(void) {
   }
   forget_names(&names);
   return mpi;
+}
+
+int offpath_uses_pmpi(const void* function) {
+  Dl_info info;
+  struct link_map* map = NULL;
+  if (dladdr1(function, &info, (void**)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) return 0;
+  uintptr_t names = 0;
+  size_t bytes = 0;
+  for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) names = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_STRSZ) bytes = entry->d_un.d_val;
+  }
+  if (names < map->l_addr) names += map->l_addr; /* some loaders leave it as it is in the file */
+  static const char pmpi[] = "\0PMPI_";
+  return names != 0 && memmem((const void*)names, bytes, pmpi, sizeof(pmpi) - 1) != NULL;
 }

@@ -94,7 +94,14 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t
                                NULL,
                                NULL,
                                NULL};
-  if (open_function == NULL || open_function(&backend) != 0) {
+  const int code = open_function == NULL ? -1 : open_function(&backend);
+  if (code == OFFPATH_BACKEND_TOO_LATE) {
+    snprintf(reason, reason_capacity,
+             "MPI_Init was called past Offpath, in the MPI library itself (dlsym, or dlopen with RTLD_DEEPBIND). Call "
+             "it where the program finds it, or set OFFPATH_ENABLE=0");
+    return -1;
+  }
+  if (code != 0) {
     snprintf(reason, reason_capacity, "%s does not fit this MPI or this doorway. %s", path, reinstall);
     return -1;
   }

@@ -39,7 +39,8 @@ typedef struct offpath_backend {
   offpath_rest_t* rest; /* out: asked where the library has looked and found nothing (idle/idle_calls.h) */
 } offpath_backend_t;
 
-/* Fills *backend. Returns 0, or -1: this back end cannot serve the loaded MPI (stay native). */
+/* Fills *backend. Returns 0, or stays native: -1, this back end cannot serve the loaded MPI, or that it is in use already. */
+enum { OFFPATH_BACKEND_TOO_LATE = 1 };
 typedef int offpath_backend_open_function(offpath_backend_t* backend);
 #define OFFPATH_BACKEND_OPEN "offpath_mpi_backend_open"
 

@@ -34,9 +34,10 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
   if (!offpath::mpi::native.load(backend->mpi)) return -1;
   offpath::mpi::set_missing(backend);
   if (backend->only_missing != 0) return 0;
-  // Opened too late (an MPI used natively before we came): what was built natively stays native.
+  // What was built natively before we came stays native.
   int initialized = 0;
-  if (offpath::mpi::native.Initialized(&initialized) != MPI_SUCCESS || initialized != 0) return -1;
+  if (offpath::mpi::native.Initialized(&initialized) != MPI_SUCCESS) return -1;
+  if (initialized != 0) return OFFPATH_BACKEND_TOO_LATE;
 #define OFFPATH_MPI_FUNCTION(name, waits, seen) \
   backend->handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(+offpath::mpi::handlers::name);
 #define OFFPATH_MPI_OBSERVED(name, waits, seen)
