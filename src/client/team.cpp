@@ -85,7 +85,7 @@ void offpath::client::give_up(offpath_team_t* team) {
   offpath_session& session = *team->session;
   if (!session.mine()) return;
   std::lock_guard lock(session.mutex);
-  if (session.check_alive()) post_silent(session, *team, layout::OpKind::team_give_up);
+  if (session.life.check()) post_silent(session, *team, layout::OpKind::team_give_up);
 }
 
 extern "C" {
