@@ -190,6 +190,23 @@ def _forwarding(received: list[int], own_session: bool) -> Iterator[Callable[[St
         with contextlib.suppress(ProcessLookupError):
             children[0].send_signal(signum)
 
+    def pass_on(signum: int, _frame) -> None:
+        # A key of the terminal has told the command already. Where its input is another one, that is not sure: what
+        # still runs after a while hears it (again).
+        if signum not in BY_KEY or own_session or not _in_front():
+            send(signum)
+        elif not os.isatty(0):
+            later = threading.Timer(STOP_GRACE_S, send, (signum,))
+            later.daemon = True
+            later.start()
+
+    def forward(signum: int, frame) -> None:
+        received.append(signum)
+        if children:
+            pass_on(signum, frame)
+        else:
+            early.append(signum)
+
     def start(begin: Starts) -> subprocess.Popen:
         children.append(begin())
         for signum in early:
@@ -201,23 +218,6 @@ def _forwarding(received: list[int], own_session: bool) -> Iterator[Callable[[St
     if threading.current_thread() is not threading.main_thread():
         yield start  # only the main thread may set handlers; ours stay what they are
         return
-
-    def forward(signum: int, frame) -> None:
-        received.append(signum)
-        if children:
-            pass_on(signum, frame)
-        else:
-            early.append(signum)
-
-    def pass_on(signum: int, _frame) -> None:
-        # A key of the terminal has told the command already. Where its input is another one, that is not sure: what
-        # still runs after a while hears it (again).
-        if signum not in BY_KEY or own_session or not _in_front():
-            send(signum)
-        elif not os.isatty(0):
-            later = threading.Timer(STOP_GRACE_S, send, (signum,))
-            later.daemon = True
-            later.start()
 
     ignored += filter(_is_ignored, FORWARDED)
     with kept, handling(set(FORWARDED).difference(ignored), forward):
