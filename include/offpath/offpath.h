@@ -447,8 +447,8 @@ typedef enum offpath_scalar_op {
   OFFPATH_SCALAR_ADD = 2,
   OFFPATH_SCALAR_SUBTRACT = 3,
   OFFPATH_SCALAR_MULTIPLY = 4,
-  OFFPATH_SCALAR_DIVIDE = 5,
-  OFFPATH_SCALAR_SQRT = 6 /* of left */
+  OFFPATH_SCALAR_DIVIDE = 5, /* 0 / 0 is 0: an iteration that has arrived stays where it is */
+  OFFPATH_SCALAR_SQRT = 6    /* of left */
 } offpath_scalar_op_t;
 
 typedef struct offpath_scalar_step {

@@ -202,7 +202,7 @@ void run_scalar_steps(std::span<const ScalarStep> steps, double* scalars) {
         result = left * right;
         break;
       case OFFPATH_SCALAR_DIVIDE:
-        result = left / right;
+        result = left == 0 && right == 0 ? 0 : left / right;
         break;
       case OFFPATH_SCALAR_SQRT:
         result = std::sqrt(left);

@@ -137,6 +137,8 @@ TEST(VectorProgram, ScalarStepsGoInOrder) {
   double inverse[] = {1, 0, 0};
   run_scalar_steps(std::vector<ScalarStep>{{OFFPATH_SCALAR_DIVIDE, 2, 0, 1}}, inverse);
   EXPECT_TRUE(std::isinf(inverse[2]));
+  run_scalar_steps(std::vector<ScalarStep>{{OFFPATH_SCALAR_DIVIDE, 0, 1, 1}}, inverse);
+  EXPECT_EQ(inverse[0], 0);  // a solver that has arrived
 }
 
 // What a client may write into its columns and offsets while the service reads them.
