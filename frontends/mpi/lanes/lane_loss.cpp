@@ -47,7 +47,8 @@ void Lane::revoke() {
 }
 
 int Lane::error_of(int code) {
-  if (code != MPI_SUCCESS) hear_library(code);
+  if (code == MPI_SUCCESS) return code;
+  hear_library(code);
   return Errors::told_by(code) && phase_ == Phase::dead ? failure_code() : code;
 }
 

@@ -9,7 +9,7 @@ import mmap
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,15 +107,17 @@ def of_command(argv: Sequence[str]) -> str | None:
     kind = launcher_kind(argv[0])
     if kind in (OPENMPI, MPICH):
         return kind
-    programs = (shutil.which(word) for word in argv[1 if kind else 0 :] if not word.startswith("-"))
-    return next((found for program in programs if program and (found := mpi_of_program(program))), None)
+    return next((found for program in _programs(argv[1 if kind else 0 :]) if (found := mpi_of_program(program))), None)
 
 
 def statically_linked(argv: Sequence[str]) -> str | None:
     """The first program of a command line that has an MPI linked into itself: nothing comes in front of that one's
     functions."""
-    programs = (shutil.which(word) for word in argv if not word.startswith("-"))
-    return next((program for program in programs if program and _has_mpi_inside(Path(program))), None)
+    return next((program for program in _programs(argv) if _has_mpi_inside(Path(program))), None)
+
+
+def _programs(words: Sequence[str]) -> Iterator[str]:
+    return filter(None, (shutil.which(word) for word in words if not word.startswith("-")))
 
 
 def uses_standard_abi(program: str) -> bool:
