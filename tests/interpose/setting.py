@@ -100,7 +100,9 @@ class Setting:
 
     def environment(self, changes):
         base = {k: v for k, v in os.environ.items() if not k.startswith("OFFPATH_") and k != "LD_PRELOAD"}
-        base.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        # A folder of its own: a job that begins when another one of this user ends may find theirs gone.
+        base.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                    OMPI_MCA_orte_tmpdir_base=self.folder)
         changes = {"OFFPATH_RUNTIME_DIR": self.folder, "OFFPATH_SERVICE_LOG": f"{self.folder}/service.log", **changes}
         return base, changes
 

@@ -178,6 +178,14 @@ def no_mpi_beside_others(request, refusing_launchers, monkeypatch):
         monkeypatch.setenv("PATH", f"{refusing_launchers}:{os.environ['PATH']}")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_sessions_of_open_mpi(tmp_path_factory):
+    """Workers' jobs begin and end beside each other: see offpath.launch.local.own_sessions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMPI_MCA_orte_tmpdir_base", str(tmp_path_factory.mktemp("openmpi")))
+        yield
+
+
 @pytest.fixture
 def lab_name():
     """A name no other lab has; whatever a test leaves of that lab is removed."""

@@ -20,7 +20,6 @@ from offpath.bench.kit import FAILED
 from offpath.bench.measuring import Peer
 from offpath.launch import local, stats
 from offpath.launch.local import Prepared
-from offpath.launch.mpis import OPENMPI
 from offpath.places import comparison
 
 ONE, OWN = "one", "own"
@@ -105,11 +104,9 @@ def rate(computation: dict) -> float:
 
 
 def _started(crowd: Crowd, folder: Path, setting: Setting, job: int, wish: Prepared) -> subprocess.Popen:
-    environ = dict(wish.environ)
-    if setting.mpi == OPENMPI:  # of jobs that begin together one may find the others' folder half made
-        own = folder / f"mpi{job}"
-        own.mkdir()
-        environ["OMPI_MCA_orte_tmpdir_base"] = str(own)
+    own = folder / f"mpi{job}"  # several jobs of one wish begin together
+    own.mkdir()
+    environ = wish.environ | local.own_sessions(setting.mpi, own)
     return crowd.start(wish.command, environ, folder / f"said{job}", own_session=setting.sessions == OWN)
 
 

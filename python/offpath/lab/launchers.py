@@ -30,11 +30,7 @@ def mpirun_command(mpi: str, plan: Plan, ppn: int, np: int) -> list[str]:
 
 @contextlib.contextmanager
 def own_sessions(mpi: str, plan: Plan) -> Iterator[list[str]]:
-    """Options by which an mpirun of Open MPI keeps its files apart from others', in a folder that is gone afterwards.
-
-    All of a user's jobs on a node have one folder there, which the first one makes. Of two daemons that find none and
-    make it at the same time one takes it for an error and ends, unheard; its mpirun waits for it for ever.
-    """
+    """Options for what launch.local.own_sessions does by a variable, in a folder of all nodes, gone afterwards."""
     if mpi == mpis.MPICH or plan.rdma:  # machines have a /tmp of their own
         yield []
         return

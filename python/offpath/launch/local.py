@@ -41,6 +41,15 @@ def native_environment(mpi: str, crowded: bool) -> dict[str, str]:
     return chosen
 
 
+def own_sessions(mpi: str, folder: str | os.PathLike[str]) -> dict[str, str]:
+    """By which an mpirun of Open MPI keeps its files apart from others', in that folder.
+
+    All of a user's jobs on a node have one folder there, which the first one makes and the last one removes: a job that
+    begins in that moment finds it half made or gone, and its mpirun waits for ever.
+    """
+    return {"OMPI_MCA_orte_tmpdir_base": os.fspath(folder)} if mpi in (mpis.OPENMPI, mpis.OPENSHMEM) else {}
+
+
 def pinned(argv: Sequence[str], cores: Sequence[int]) -> list[str]:
     """`argv` so that rank i of a node runs on the i-th of `cores` (round robin), whichever MPI starts it."""
     rank = "${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-0}}"  # Open MPI's name, MPICH's name
@@ -82,7 +91,7 @@ def prepared(
         if mpi in (mpis.OPENMPI, mpis.OPENSHMEM):
             command += ["--oversubscribe", "--bind-to", "none"]
         command, _ = injection.with_variables([*command, *program], chosen)
-        environ = os.environ | native_environment(mpi, crowded)
+        environ = os.environ | native_environment(mpi, crowded) | own_sessions(mpi, folder)
         yield Prepared(command, environ, chosen.get("OFFPATH_STATS_FILE", stats_file))
 
 
