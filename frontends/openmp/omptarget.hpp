@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What libomptarget 14 to 16 and its plugins hand each other.
+// What libomptarget 13 to 16 and its plugins hand each other.
 #pragma once
 
 #include <cstddef>

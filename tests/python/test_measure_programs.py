@@ -19,7 +19,7 @@ from offpath.bench.kit import Case
 
 RESULTS = [
     json.loads((ROOT / "docs" / "figures" / "results" / f"{name}.json").read_text())
-    for name in ("foreign-programs", "functions")
+    for name in ("foreign-programs", "foreign-programs-mpich", "functions")
 ]
 sys.path.insert(0, str(ROOT / "tools"))
 
