@@ -42,7 +42,7 @@ void Worker::drop_client(ClientId id, Departure how) {
                                              : "is gone without detaching");
   auto client = std::move(clients_.at(id));
   clients_.erase(id);
-  engine_->remove_client(id, how == Departure::lost     ? engine::Loss::service
+  engine_->remove_client(id, how == Departure::lost     ? engine::Loss::host
                              : how == Departure::silent ? engine::Loss::silence
                                                         : engine::Loss::process);
   target_.remove_client(id);

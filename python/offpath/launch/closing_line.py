@@ -39,8 +39,8 @@ def closing_line(
             said = "" if ended_by(status) else " See what it printed, such as too few slots."
             return f"{ending(status)}, and no rank reported (none reached MPI_Finalize{pmi}).{said}"
         return (
-            f"no rank reported (the program does not use MPI, did not reach MPI_Finalize{pmi}, or its ranks do not see "
-            "this folder). See: offpath run --help"
+            f"no rank reported (the program does not call MPI_Init, did not reach MPI_Finalize{pmi}, or its ranks do "
+            "not see this folder). See: offpath run --help"
         )
     parts = _calls(ranks) + _messages(ranks) + _windows(ranks) + _files(ranks) + _blocking(ranks) + _solvers(solvers)
     parts = (parts or ["nothing that Offpath knows was called"]) + _moved(lines) + _compressed(lines)

@@ -20,10 +20,11 @@ struct Coded;  // engine/coding/coder.hpp
 
 // How a member was lost. 0 is none.
 enum class Loss : uint8_t {
-  service = 1,    // its service, or the way there
-  silence = 2,    // its service, or the way there: no sign of life while something was awaited from it
-  process = 3,    // itself
-  connection = 4  // told after `service`: that one lives, and is reached again
+  service = 1,     // its service, or the way there
+  silence = 2,     // its service, or the way there: no sign of life while something was awaited from it
+  process = 3,     // itself
+  connection = 4,  // told after `service`: that one lives, and is reached again
+  host = 5         // its host, by the word of its service, which may live on: told as `service`
 };
 
 // What the owner of the clients learns. `team` and `operation` are the contexts it gave. Of requests it learns the end,

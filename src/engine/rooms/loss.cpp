@@ -47,11 +47,13 @@ void Peers::note_found(const std::vector<uint8_t>& address) {
 // What the others are told of a member, as a status, and what that says.
 offpath_status_t obituary_of(Loss how) {
   if (how == Loss::process) return OFFPATH_ERR_PEER_LOST;
+  if (how == Loss::host) return OFFPATH_ERR_NO_SERVICE;
   return how == Loss::silence ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_ERR_NOT_STARTED;
 }
 
 Loss loss_of(int32_t obituary) {
   if (obituary == OFFPATH_ERR_PEER_LOST) return Loss::process;
+  if (obituary == OFFPATH_ERR_NO_SERVICE) return Loss::host;
   return obituary == OFFPATH_ERR_SERVICE_LOST ? Loss::silence : Loss::service;
 }
 
@@ -59,6 +61,7 @@ void Peers::tell_loss(const Team& team, uint32_t rank, Loss how) {
   if (team.lost[rank] != 0) return;
   const bool silent = team.peer(rank) >= 0 && given_up_.contains(static_cast<fabric::Peer>(team.peer(rank)));
   if (how == Loss::service && silent) how = Loss::silence;
+  if (how == Loss::host) how = Loss::service;
   core_.observer.on_member_lost(team.spec.client, team.spec.context, rank, how);
 }
 
@@ -76,7 +79,8 @@ void Peers::lose_member(Team& team, uint32_t rank, Loss how) {
   const bool process = how == Loss::process;
   const bool is_new = team.lost[rank] == 0;
   tell_loss(team, rank, how);
-  team.lost[rank] = static_cast<uint8_t>(how);
+  // What its own service says of it stands, whatever others still say: it is no connection that could be made again.
+  if (team.lost[rank] != static_cast<uint8_t>(Loss::host)) team.lost[rank] = static_cast<uint8_t>(how);
   team.broken = true;
   team.dead |= process;
   for (const auto& [key, operation] : team.operations) {

@@ -202,7 +202,7 @@ class Crash {
     }
     gone_.insert(rank);
     process_ended_ |= kind == 1;
-    cluster_->engine_of(rank).remove_client(rank + 1, kind == 1 ? engine::Loss::process : engine::Loss::service);
+    cluster_->engine_of(rank).remove_client(rank + 1, kind == 1 ? engine::Loss::process : engine::Loss::host);
   }
 
   // Whether all will hear of the loss of one member of a team: those that join it later are not told.

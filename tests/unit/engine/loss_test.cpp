@@ -192,6 +192,31 @@ TEST_F(Loss, OfAConnectionIsToldApartFromADeadServiceOnceBothKnowOfIt) {
   }
 }
 
+// Its service answers on behalf of other hosts, so that one is found, and it is not.
+TEST_F(Loss, OfAHostBehindAServiceThatLivesIsNoLossOfAConnection) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Cluster c(3, 3, seed, Cluster::small_chunks());
+    const auto t = c.make_team(everybody(3), 1);
+    std::vector<std::vector<uint8_t>> from(3, std::vector<uint8_t>(3 * 150)), to(from);
+    const auto post_on = [&](uint32_t rank, uint64_t sequence) {
+      const auto graph = alltoall_graph(rank, 3, address_of(from[rank].data()), address_of(to[rank].data()), 150);
+      c.engine_of(rank).post(t[rank], sequence, graph, sequence);
+    };
+    for (const uint64_t sequence : {0U, 1U}) {
+      for (const uint32_t rank : {0U, 1U}) post_on(rank, sequence);
+      if (sequence == 0) post_on(2, sequence), c.settle();
+    }
+    for (uint64_t steps = c.random()() % 40; steps > 0; --steps) c.step();
+    c.engine_of(2).remove_client(3, engine::Loss::host);
+    c.settle();
+    for (const uint32_t rank : {0U, 1U}) {
+      EXPECT_EQ(c.outcome(rank, 1), OFFPATH_ERR_NOT_STARTED) << "rank " << rank;
+      EXPECT_EQ(c.how_lost(rank, 1001, 2), engine::Loss::service) << "rank " << rank;
+    }
+  }
+}
+
 TEST_F(Loss, OfConnectionsAtAnyMomentHangsNobodyAndTheNextTeamIsWhole) {
   uint32_t failed = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
