@@ -21,7 +21,7 @@ INTERPOSE, CONFORMANCE = ROOT / "tests" / "interpose" / "programs", ROOT / "test
 LIMIT_S = 3600  # for a hang
 SHORT = (
     "aliases exchange types forms_nonblocking forms_persistent forms_blocking rma rma_errors messages_calls "
-    "messages_large files"
+    "messages_large files messages_errors_survived"
 )
 # Not "accepted": this library refuses operators on characters, and ends the program at the next one. Not
 # "messages_random" and "messages_queued": natively it gets statuses of persistent requests wrong, and does not end with
@@ -56,7 +56,7 @@ def programs() -> Path:
     folder.mkdir(parents=True)
     sources = [source for source in INTERPOSE.glob("*.c") if "int main(" in source.read_text() and source.stem != "abi"]
     if not FULL:
-        wanted = {re.sub(r"^forms_.*", "forms", case) for case in SHORT.split()}
+        wanted = {re.sub(r"(?<=^forms)_.*|_survived$", "", case) for case in SHORT.split()}
         sources = [source for source in sources if source.stem in wanted]
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda source: compile_program([source], folder / source.stem), sources))

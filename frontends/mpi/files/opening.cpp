@@ -3,14 +3,16 @@
 #include "mpi/files/opened_file.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/native/handlers.hpp"
+#include "mpi/native/made.hpp"
 
 #include <exception>
 
 namespace offpath::mpi::handlers {
 
 int File_open(MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File* file) {
-  const int code = native.File_open(comm, name, mode, info, file);
-  if (code != MPI_SUCCESS || !opened_files.on() || Inside::here()) return code;
+  Made<MPI_File> made(file);
+  const int code = native.File_open(comm, name, mode, info, made.place());
+  if (!made.give(code, MPI_FILE_NULL) || !opened_files.on() || Inside::here()) return code;
   const Meeting inside;
   if (!opened_files.adopt(comm, name, mode, *file))
     opened_files.counts.kept_native.fetch_add(1, std::memory_order_relaxed);

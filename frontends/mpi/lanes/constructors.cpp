@@ -5,13 +5,17 @@
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/errors_return.hpp"
 #include "mpi/native/handlers.hpp"
+#include "mpi/native/made.hpp"
 
 namespace offpath::mpi {
 namespace handlers {
 namespace {
 
-int adopted(int code, const MPI_Comm* made) {
-  if (code == MPI_SUCCESS) adopt_communicator(*made);
+template <auto function, typename... Arguments>
+int adopt_made(MPI_Comm* place, Arguments... arguments) {
+  Made<MPI_Comm> made(place);
+  const int code = (native.*function)(arguments..., made.place());
+  if (made.give(code, MPI_COMM_NULL)) adopt_communicator(*place);
   return code;
 }
 
@@ -33,11 +37,13 @@ std::string compress_in(MPI_Info info) {
 
 }  // namespace
 
-int Comm_dup(MPI_Comm comm, MPI_Comm* made) { return adopted(native.Comm_dup(comm, made), made); }
+int Comm_dup(MPI_Comm comm, MPI_Comm* made) { return adopt_made<&Native::Comm_dup>(made, comm); }
 
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
-  const int code = native.Comm_dup_with_info(comm, info, made);
-  if (code != MPI_SUCCESS || !job.active() || Inside::here() || count_nodes(*made) == 0) return code;
+  Made<MPI_Comm> copy(made);
+  const int code = native.Comm_dup_with_info(comm, info, copy.place());
+  const bool is_made = copy.give(code, MPI_COMM_NULL);
+  if (!is_made || !job.active() || Inside::here() || count_nodes(*made) == 0) return code;
   adopt_communicator(*made, stated_by_all(*made, info).value_or(Preference::automatic), compress_in(info));
   return code;
 }
@@ -52,54 +58,53 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
 }
 
 int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
-  return adopted(native.Comm_split(comm, color, key, made), made);
+  return adopt_made<&Native::Comm_split>(made, comm, color, key);
 }
 
 int Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
-  return adopted(native.Comm_split_type(comm, type, key, info, made), made);
+  return adopt_made<&Native::Comm_split_type>(made, comm, type, key, info);
 }
 
 int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
-  return adopted(native.Comm_create(comm, group, made), made);
+  return adopt_made<&Native::Comm_create>(made, comm, group);
 }
 
 int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
-  return adopted(native.Comm_create_group(comm, group, tag, made), made);
+  return adopt_made<&Native::Comm_create_group>(made, comm, group, tag);
 }
 
 int Cart_create(MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder, MPI_Comm* made) {
-  return adopted(native.Cart_create(comm, dimensions, sizes, periods, reorder, made), made);
+  return adopt_made<&Native::Cart_create>(made, comm, dimensions, sizes, periods, reorder);
 }
 
 int Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm* made) {
-  return adopted(native.Cart_sub(comm, remain, made), made);
+  return adopt_made<&Native::Cart_sub>(made, comm, remain);
 }
 
 int Graph_create(MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm* made) {
-  return adopted(native.Graph_create(comm, nodes, index, edges, reorder, made), made);
+  return adopt_made<&Native::Graph_create>(made, comm, nodes, index, edges, reorder);
 }
 
 int Dist_graph_create(MPI_Comm comm, int count, const int sources[], const int degrees[], const int destinations[],
                       const int weights[], MPI_Info info, int reorder, MPI_Comm* made) {
-  return adopted(native.Dist_graph_create(comm, count, sources, degrees, destinations, weights, info, reorder, made),
-                 made);
+  return adopt_made<&Native::Dist_graph_create>(made, comm, count, sources, degrees, destinations, weights, info,
+                                                reorder);
 }
 
 int Dist_graph_create_adjacent(MPI_Comm comm, int in_degree, const int sources[], const int source_weights[],
                                int out_degree, const int destinations[], const int destination_weights[], MPI_Info info,
                                int reorder, MPI_Comm* made) {
-  return adopted(native.Dist_graph_create_adjacent(comm, in_degree, sources, source_weights, out_degree, destinations,
-                                                   destination_weights, info, reorder, made),
-                 made);
+  return adopt_made<&Native::Dist_graph_create_adjacent>(made, comm, in_degree, sources, source_weights, out_degree,
+                                                         destinations, destination_weights, info, reorder);
 }
 
 int Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made) {
-  return adopted(native.Intercomm_merge(comm, high, made), made);
+  return adopt_made<&Native::Intercomm_merge>(made, comm, high);
 }
 
 // Programs may find these here at run time, and not in the library.
 int Comm_shrink(MPI_Comm comm, MPI_Comm* made) {
-  return native.Comm_shrink == nullptr ? MPI_ERR_OTHER : adopted(native.Comm_shrink(comm, made), made);
+  return native.Comm_shrink == nullptr ? MPI_ERR_OTHER : adopt_made<&Native::Comm_shrink>(made, comm);
 }
 
 int Comm_revoke(MPI_Comm comm) {

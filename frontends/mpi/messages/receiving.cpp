@@ -4,6 +4,7 @@
 #include "mpi/messages/office.hpp"
 #include "mpi/messages/tracked.hpp"
 #include "mpi/native/handlers.hpp"
+#include "mpi/native/made.hpp"
 
 #include <exception>
 
@@ -106,9 +107,8 @@ int remember(MPI_Comm comm, Keep&& keep) {
 
 // After a native call that has started it. `matched`: nullptr, or what it receives.
 template <typename Count>
-int track(int code, const Into<Count>& into, MPI_Comm comm, MPI_Request* request, const Matched* matched = nullptr,
+int track(const Into<Count>& into, MPI_Comm comm, MPI_Request* request, const Matched* matched = nullptr,
           OtherHalf other_half = {}) {
-  if (code != MPI_SUCCESS) return code;
   return remember(comm, [&] {
     RouteRef route = matched != nullptr ? matched->route : office.routes.find_intra(comm);
     if (route == nullptr) return MPI_SUCCESS;
@@ -125,9 +125,11 @@ int track(int code, const Into<Count>& into, MPI_Comm comm, MPI_Request* request
 template <typename Count>
 int start_matched(const Into<Count>& into, Matched& matched, MPI_Request* request) {
   const MPI_Comm comm = matched.route->comm.load();
-  const int code = into.start(&matched.message, request);
+  Made<MPI_Request> made(request);
+  const int code = into.start(&matched.message, made.place());
+  const bool begun = made.give(code, MPI_REQUEST_NULL);
   if (code != MPI_SUCCESS) return matched.again ? matched.route->raise(code) : code;
-  return matched.again || into.holds_a_ticket() ? track(code, into, comm, request, &matched) : code;
+  return begun && (matched.again || into.holds_a_ticket()) ? track(into, comm, request, &matched) : code;
 }
 
 // Whether the message may be a ticket. Without memory to find that out it may.
@@ -144,8 +146,10 @@ bool may_be_ticket(const Into<Count>& into, int from, MPI_Comm comm) {
 
 template <typename Count, typename Start>
 int start_new(const Into<Count>& into, int from, MPI_Comm comm, MPI_Request* request, Start&& begin) {
-  const int code = begin();
-  return code == MPI_SUCCESS && may_be_ticket(into, from, comm) ? track(code, into, comm, request) : code;
+  Made<MPI_Request> made(request);
+  const int code = begin(made.place());
+  const bool begun = made.give(code, MPI_REQUEST_NULL);
+  return begun && may_be_ticket(into, from, comm) ? track(into, comm, request) : code;
 }
 
 template <typename Count, typename Start>
@@ -157,8 +161,10 @@ int start(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request
 
 // Persistent: what a probe keeps by then, its starts will find.
 template <typename Count>
-int prepare(int code, const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request) {
-  if (code != MPI_SUCCESS || !office.may_reach(from)) return code;
+int prepare(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request, auto init) {
+  Made<MPI_Request> made(request);
+  const int code = init(into.buffer, into.count, into.type, from, tag, comm, made.place());
+  if (!made.give(code, MPI_REQUEST_NULL) || !office.may_reach(from)) return code;
   return remember(comm, [&] {
     RouteRef route = office.routes.find_intra(comm);
     if (route == nullptr) return MPI_SUCCESS;
@@ -223,14 +229,17 @@ int copy_of(const Into<Count>& into, MPI_Comm comm, std::vector<std::byte>* copy
 template <typename Count, typename Send>
 int start_both(const Into<Count>& into, int from, int tag, MPI_Comm comm, std::optional<Matched>& matched,
                MPI_Request* request, std::vector<std::byte> copy, Send&& send) {
-  int code = matched
-                 ? into.start(&matched->message, request)
-                 : native.Irecv_c(into.buffer, static_cast<MPI_Count>(into.count), into.type, from, tag, comm, request);
+  Made<MPI_Request> made(request);
+  int code = matched ? into.start(&matched->message, made.place())
+                     : native.Irecv_c(into.buffer, static_cast<MPI_Count>(into.count), into.type, from, tag, comm,
+                                      made.place());
+  const bool begun = made.give(code, MPI_REQUEST_NULL);
   if (code != MPI_SUCCESS) return matched ? matched->route->raise(code) : code;
+  if (!begun) return code;
   OtherHalf other_half{MPI_REQUEST_NULL, std::move(copy)};
   code = send(other_half.copy, &other_half.request);
   if (code == MPI_SUCCESS) {
-    return track(code, into, comm, request, matched ? &*matched : nullptr, std::move(other_half));
+    return track(into, comm, request, matched ? &*matched : nullptr, std::move(other_half));
   }
   native.Cancel(request);
   native.Request_free(request);
@@ -299,50 +308,49 @@ int isendrecv_replace(const Into<Count>& into, int to, int out_tag, int from, in
 
 namespace handlers {
 
-#define OFFPATH_RECEIVES(suffix, Count)                                                                               \
-  int Recv##suffix(void* buffer, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,                    \
-                   MPI_Status* status) {                                                                              \
-    return receive_now(Into<Count>{buffer, count, type}, from, tag, comm, status, [&](MPI_Status* used) {             \
-      return native.Recv##suffix(buffer, count, type, from, tag, comm, used);                                         \
-    });                                                                                                               \
-  }                                                                                                                   \
-  int Irecv##suffix(void* buffer, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,                   \
-                    MPI_Request* request) {                                                                           \
-    return start(Into<Count>{buffer, count, type}, from, tag, comm, request,                                          \
-                 [&] { return native.Irecv##suffix(buffer, count, type, from, tag, comm, request); });                \
-  }                                                                                                                   \
-  int Recv_init##suffix(void* buffer, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,               \
-                        MPI_Request* request) {                                                                       \
-    return prepare(native.Recv_init##suffix(buffer, count, type, from, tag, comm, request),                           \
-                   Into<Count>{buffer, count, type}, from, tag, comm, request);                                       \
-  }                                                                                                                   \
-  int Mrecv##suffix(void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {         \
-    return receive_message(Into<Count>{buffer, count, type}, message, status,                                         \
-                           [&] { return native.Mrecv##suffix(buffer, count, type, message, status); });               \
-  }                                                                                                                   \
-  int Imrecv##suffix(void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Request* request) {      \
-    return start_message(Into<Count>{buffer, count, type}, message, request,                                          \
-                         [&] { return native.Imrecv##suffix(buffer, count, type, message, request); });               \
-  }                                                                                                                   \
-  int Sendrecv##suffix(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, void* in,        \
-                       Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {        \
-    return sendrecv(out, out_count, out_type, to, out_tag, Into<Count>{in, count, type}, from, tag, comm, status,     \
-                    native.Sendrecv##suffix);                                                                         \
-  }                                                                                                                   \
-  int Isendrecv##suffix(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, void* in,       \
-                        Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {     \
-    return isendrecv(out, out_count, out_type, to, out_tag, Into<Count>{in, count, type}, from, tag, comm, request,   \
-                     native.Isendrecv##suffix);                                                                       \
-  }                                                                                                                   \
-  int Sendrecv_replace##suffix(void* buffer, Count count, MPI_Datatype type, int to, int out_tag, int from, int tag,  \
-                               MPI_Comm comm, MPI_Status* status) {                                                   \
-    return sendrecv_replace(Into<Count>{buffer, count, type}, to, out_tag, from, tag, comm, status,                   \
-                            native.Sendrecv_replace##suffix);                                                         \
-  }                                                                                                                   \
-  int Isendrecv_replace##suffix(void* buffer, Count count, MPI_Datatype type, int to, int out_tag, int from, int tag, \
-                                MPI_Comm comm, MPI_Request* request) {                                                \
-    return isendrecv_replace(Into<Count>{buffer, count, type}, to, out_tag, from, tag, comm, request,                 \
-                             native.Isendrecv_replace##suffix);                                                       \
+#define OFFPATH_RECEIVES(suffix, Count)                                                                                \
+  int Recv##suffix(void* buffer, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,                     \
+                   MPI_Status* status) {                                                                               \
+    return receive_now(Into<Count>{buffer, count, type}, from, tag, comm, status, [&](MPI_Status* used) {              \
+      return native.Recv##suffix(buffer, count, type, from, tag, comm, used);                                          \
+    });                                                                                                                \
+  }                                                                                                                    \
+  int Irecv##suffix(void* buffer, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,                    \
+                    MPI_Request* request) {                                                                            \
+    return start(Into<Count>{buffer, count, type}, from, tag, comm, request,                                           \
+                 [&](MPI_Request* made) { return native.Irecv##suffix(buffer, count, type, from, tag, comm, made); }); \
+  }                                                                                                                    \
+  int Recv_init##suffix(void* buffer, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,                \
+                        MPI_Request* request) {                                                                        \
+    return prepare(Into<Count>{buffer, count, type}, from, tag, comm, request, native.Recv_init##suffix);              \
+  }                                                                                                                    \
+  int Mrecv##suffix(void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {          \
+    return receive_message(Into<Count>{buffer, count, type}, message, status,                                          \
+                           [&] { return native.Mrecv##suffix(buffer, count, type, message, status); });                \
+  }                                                                                                                    \
+  int Imrecv##suffix(void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Request* request) {       \
+    return start_message(Into<Count>{buffer, count, type}, message, request,                                           \
+                         [&] { return native.Imrecv##suffix(buffer, count, type, message, request); });                \
+  }                                                                                                                    \
+  int Sendrecv##suffix(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, void* in,         \
+                       Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {         \
+    return sendrecv(out, out_count, out_type, to, out_tag, Into<Count>{in, count, type}, from, tag, comm, status,      \
+                    native.Sendrecv##suffix);                                                                          \
+  }                                                                                                                    \
+  int Isendrecv##suffix(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, void* in,        \
+                        Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {      \
+    return isendrecv(out, out_count, out_type, to, out_tag, Into<Count>{in, count, type}, from, tag, comm, request,    \
+                     native.Isendrecv##suffix);                                                                        \
+  }                                                                                                                    \
+  int Sendrecv_replace##suffix(void* buffer, Count count, MPI_Datatype type, int to, int out_tag, int from, int tag,   \
+                               MPI_Comm comm, MPI_Status* status) {                                                    \
+    return sendrecv_replace(Into<Count>{buffer, count, type}, to, out_tag, from, tag, comm, status,                    \
+                            native.Sendrecv_replace##suffix);                                                          \
+  }                                                                                                                    \
+  int Isendrecv_replace##suffix(void* buffer, Count count, MPI_Datatype type, int to, int out_tag, int from, int tag,  \
+                                MPI_Comm comm, MPI_Request* request) {                                                 \
+    return isendrecv_replace(Into<Count>{buffer, count, type}, to, out_tag, from, tag, comm, request,                  \
+                             native.Isendrecv_replace##suffix);                                                        \
   }
 OFFPATH_RECEIVES(, int)
 OFFPATH_RECEIVES(_c, MPI_Count)

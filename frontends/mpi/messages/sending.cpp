@@ -6,6 +6,7 @@
 #include "mpi/messages/office.hpp"
 #include "mpi/messages/tracked.hpp"
 #include "mpi/native/handlers.hpp"
+#include "mpi/native/made.hpp"
 #include "mpi/recording/decision.hpp"
 #include "mpi/types/datatype.hpp"
 
@@ -127,9 +128,10 @@ int send(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MP
 template <auto prepare, bool synchronous, typename Count>
 int prepare_send(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
                  MPI_Request* request) {
-  const int code = (native.*prepare)(buffer, count, type, to, tag, comm, request);
+  Made<MPI_Request> made(request);
+  const int code = (native.*prepare)(buffer, count, type, to, tag, comm, made.place());
   const Outgoing message{buffer, static_cast<int64_t>(count), type, to, tag, comm};
-  if (code != MPI_SUCCESS || !may_offload(message)) return code;
+  if (!made.give(code, MPI_REQUEST_NULL) || !may_offload(message)) return code;
   try {
     RouteRef route = office.routes.find(comm);
     if (route == nullptr || route->world_rank(to) < 0) return code;

@@ -3,6 +3,7 @@
 #include "mpi/job/job.hpp"
 #include "mpi/lanes/new_lane.hpp"
 #include "mpi/native/handlers.hpp"
+#include "mpi/native/made.hpp"
 #include "mpi/rma/lending.hpp"
 #include "mpi/rma/windows.hpp"
 
@@ -154,17 +155,15 @@ std::shared_ptr<OffloadedWindow> make_offloaded(MPI_Win win, MPI_Comm comm, MPI_
 }
 
 // After the native window was made. Collective.
-int adopt(int code, MPI_Comm comm, const std::optional<Plan>& known, MPI_Info info, const Part& part,
-          const MPI_Win* win) {
-  if (code != MPI_SUCCESS || !job.active() || Inside::here()) return code;
+void adopt(MPI_Comm comm, const std::optional<Plan>& known, MPI_Info info, const Part& part, const MPI_Win* win) {
+  if (!job.active() || Inside::here()) return;
   const Meeting inside;
   const auto [nodes, wanted] = known ? *known : plan_for(comm, info);
-  if (nodes == 0) return code;
+  if (nodes == 0) return;
   const bool offloaded =
       wanted && make_offloaded(*win, comm, info, part, parse_ways(job.settings().windows, *wanted)) != nullptr;
   auto& total = offloaded ? windows.totals().offloaded_count : windows.totals().native_count;
   total.fetch_add(1, std::memory_order_relaxed);
-  return code;
 }
 
 bool everywhere(bool here, MPI_Comm comm) {
@@ -221,22 +220,29 @@ int allocate(Create create, Allocate allocate_natively, MPI_Aint bytes, Unit uni
     plan = plan_for(comm, info);
     here = allocate_here<Unit>(create, *plan, bytes, unit, info, comm, base, win);
   }
-  if (!here) code = allocate_natively(bytes, unit, info, comm, base, win);
-  if (code != MPI_SUCCESS) return code;
+  if (!here) {
+    Made<MPI_Win> made(win);
+    code = allocate_natively(bytes, unit, info, comm, base, made.place());
+    if (!made.give(code, MPI_WIN_NULL)) return code;
+  }
   void* const memory = *static_cast<void**>(base);
   if (!here) {
     windows.memory.keep(memory, bytes);
-    windows.memory.kept(code, *win, memory, bytes);
+    windows.memory.kept(true, *win, memory, bytes);
   }
-  return adopt(code, comm, plan, info, {memory, bytes, unit, false}, win);
+  adopt(comm, plan, info, {memory, bytes, unit, false}, win);
+  return code;
 }
 
 template <typename Unit, typename Create>
 int create(Create create_natively, void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   windows.memory.keep(base, bytes);
-  const int code = create_natively(base, bytes, unit, info, comm, win);
-  windows.memory.kept(code, code == MPI_SUCCESS ? *win : MPI_WIN_NULL, base, bytes);
-  return adopt(code, comm, std::nullopt, info, {base, bytes, unit, false}, win);
+  Made<MPI_Win> made(win);
+  const int code = create_natively(base, bytes, unit, info, comm, made.place());
+  const bool is_made = made.give(code, MPI_WIN_NULL);
+  windows.memory.kept(is_made, is_made ? *win : MPI_WIN_NULL, base, bytes);
+  if (is_made) adopt(comm, std::nullopt, info, {base, bytes, unit, false}, win);
+  return code;
 }
 
 }  // namespace
@@ -269,7 +275,10 @@ int Win_get_attr(MPI_Win win, int key, void* value, int* found) {
 }
 
 int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  return adopt(native.Win_create_dynamic(info, comm, win), comm, std::nullopt, info, {nullptr, 0, 1, true}, win);
+  Made<MPI_Win> made(win);
+  const int code = native.Win_create_dynamic(info, comm, made.place());
+  if (made.give(code, MPI_WIN_NULL)) adopt(comm, std::nullopt, info, {nullptr, 0, 1, true}, win);
+  return code;
 }
 
 }  // namespace handlers

@@ -19,10 +19,10 @@ void WindowMemory::keep(const void* base, MPI_Aint bytes) {
   if (counts(base, bytes)) offpath_memory_keep(job.session(), base, static_cast<uint64_t>(bytes));
 }
 
-void WindowMemory::kept(int code, MPI_Win win, const void* base, MPI_Aint bytes) {
+void WindowMemory::kept(bool belongs, MPI_Win win, const void* base, MPI_Aint bytes) {
   if (!counts(base, bytes)) return;
   const Part part{win, base, bytes, nullptr};
-  code == MPI_SUCCESS ? add(part) : let_go(part);
+  belongs ? add(part) : let_go(part);
 }
 
 void WindowMemory::lent(MPI_Win win, void* memory) { add({win, memory, 0, memory}); }

@@ -26,7 +26,7 @@ class WindowMemory {
   // Before the native library hears of it.
   void keep(const void* base, MPI_Aint bytes);
   // The same call's end: it belongs to the window now, or to none.
-  void kept(int code, MPI_Win win, const void* base, MPI_Aint bytes);
+  void kept(bool belongs, MPI_Win win, const void* base, MPI_Aint bytes);
   void lent(MPI_Win win, void* memory);
   bool is_lent(MPI_Win win) const;
   // No longer of the window: what was kept at `base`.

@@ -110,7 +110,7 @@ int Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   if (window == nullptr) {
     windows.memory.keep(base, size);
     const int code = native.Win_attach(win, base, size);
-    windows.memory.kept(code, win, base, size);
+    windows.memory.kept(code == MPI_SUCCESS, win, base, size);
     return code;
   }
   if (!window->dynamic()) return window->raise(kCall, MPI_ERR_RMA_FLAVOR);
