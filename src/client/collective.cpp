@@ -13,11 +13,8 @@ offpath_status_t post_collective(offpath_team& team, const offpath_collective_t&
   if (checked != OFFPATH_OK) return checked;
   OwnBlocks own = own_blocks(described, team.rank);
   offpath_session& session = *team.session;
-  auto op = std::make_unique<offpath_op>();
-  op->session = &session;
-  op->team = &team;
-  op->kind = session::OpKind::collective;
-  op->name = name != nullptr ? name : collective::name_of(collective.kind);
+  auto op = std::make_unique<offpath_op>(team, session::OpKind::collective,
+                                         name != nullptr ? name : collective::name_of(collective.kind));
   const size_t counters_bytes = team.size * sizeof(uint32_t);  // the member's (Slot::open)
   op->record = encode(described, counters_bytes);
   op->record.resize(op->record.size() + counters_bytes);

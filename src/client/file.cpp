@@ -25,21 +25,12 @@ void offpath_session::take_file_result(offpath_op& op) const {
 
 namespace {
 
-std::unique_ptr<offpath_op> make_op(offpath_session& session, OpKind kind, const char* name) {
-  auto op = std::make_unique<offpath_op>();
-  op->session = &session;
-  op->team = &session.own;
-  op->kind = kind;
-  op->name = name;
-  return op;
-}
-
 // The descriptor is on its way before the slot that waits for it.
 offpath_status_t hand_over(offpath_session& session, uint32_t number, int descriptor, offpath_op** posted) {
   const layout::FileMessage message{layout::kFile, {}, number};
   const Status sent = layout::send_message(session.life.socket.get(), &message, sizeof(message), descriptor);
   if (!sent.ok()) return OFFPATH_ERR_SERVICE_LOST;
-  auto op = make_op(session, OpKind::file_open, "opening of a file");
+  auto op = std::make_unique<offpath_op>(session.own, OpKind::file_open, "opening of a file");
   op->address = number;
   return session.post(std::move(op), posted);
 }
@@ -104,7 +95,7 @@ offpath_status_t post(offpath_file_t* file, const offpath_file_transfer_t* param
   const auto is_under_way = [](const offpath_op_t* op) {
     return op->status.load(std::memory_order_acquire) == OFFPATH_IN_PROGRESS;
   };
-  auto op = make_op(session, kind, name);
+  auto op = std::make_unique<offpath_op>(session.own, kind, name);
   op->record = files::encode(transfer, &op->after_offset);
   op->bytes = transfer.memory.bytes;
   offpath::client::moved::Named named;
@@ -142,7 +133,7 @@ void offpath_file_close(offpath_file_t* file) {
     std::lock_guard lock(session.mutex);
     session.file_numbers[file->number] = false;
     if (!session.life.check()) return;
-    auto op = make_op(session, OpKind::file_close, "closing of a file");
+    auto op = std::make_unique<offpath_op>(session.own, OpKind::file_close, "closing of a file");
     op->address = file->number;
     if (session.post(std::move(op), &posted) != OFFPATH_OK) return;
   }

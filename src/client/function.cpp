@@ -48,7 +48,7 @@ std::unique_ptr<offpath_function> make_function(const offpath_session& session, 
 Status register_again(offpath_session& session, const tasks::Function& said, offpath_function** out) {
   auto owned = make_function(session, said);
   std::unique_lock lock(session.mutex);
-  offpath_session* const next = session.tasks_go_on() ? session.successor->await(lock) : nullptr;
+  offpath_session* const next = session.successor->tasks_go_on() ? session.successor->await(lock) : nullptr;
   if (next == nullptr) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
   const offpath::client::Stay there(next);
   lock.unlock();
@@ -84,18 +84,14 @@ Status register_function(offpath_session& session, const offpath_function_params
   bool goes_on = !session.life.check();
   if (!goes_on) {
     std::lock_guard lock(session.mutex);
-    goes_on = session.new_tasks_go_on();
+    goes_on = session.successor->new_tasks_go_on();
   }
   if (goes_on) return register_again(session, said, out);
   if (const auto digest = unnamed(function) ? tasks::digest_of(function.library) : std::nullopt; digest) {
     function.signature = *digest;
     function.is_signed = true;
   }
-  auto op = std::make_unique<offpath_op>();
-  op->session = &session;
-  op->team = &session.own;
-  op->kind = OpKind::function;
-  op->name = "registration of a function";
+  auto op = std::make_unique<offpath_op>(session.own, OpKind::function, "registration of a function");
   op->record = tasks::encode(function);
   op->address = static_cast<uint64_t>(session.segment.fd());
   offpath_op* posted = nullptr;
@@ -118,7 +114,7 @@ Status register_function(offpath_session& session, const offpath_function_params
     offpath::client::waits::note_in(session);
     std::unique_lock lock(session.mutex);
     session.functions.push_back(std::move(owned));
-    if (session.successor != nullptr && !session.successor->know_functions(lock))
+    if (!session.successor->know_functions(lock))
       result =
           Status::error(OFFPATH_ERR_SERVICE_LOST, "the service that takes this one's place does not know the function");
   } else {

@@ -71,12 +71,8 @@ offpath_status_t give_up(offpath_window_t* window, offpath_op_t** op) {
   window->given_up = true;
   session.settle_all(*window);
   if (session.life.lost) return OFFPATH_ERR_SERVICE_LOST;
-  auto owned = std::make_unique<offpath_op>();
-  owned->session = &session;
-  owned->team = window->team;
+  auto owned = std::make_unique<offpath_op>(*window->team, OpKind::window_give_up, "giving up of a window");
   owned->window = window;
-  owned->kind = OpKind::window_give_up;
-  owned->name = "giving up of a window";
   return session.post(std::move(owned), op);
 }
 

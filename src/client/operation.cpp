@@ -19,6 +19,9 @@ bool of_executors(const offpath_op& op) { return does(op.kind, layout::kHasResul
 bool of_file(const offpath_op& op) { return op.kind == OpKind::file_write || op.kind == OpKind::file_read; }
 }  // namespace
 
+offpath_op::offpath_op(offpath_team& on, OpKind what, const char* known_as)
+    : session(on.session), team(&on), kind(what), name(known_as) {}
+
 void offpath_op::copy_own_blocks() {
   for (const auto& copy : own_copies) memcpy(copy.target, copy.source, copy.bytes);
   own_copies.clear();
@@ -44,15 +47,15 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
     if (hopeless(op)) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
-  if (of_executors(op) || of_file(op) || op.kind == OpKind::gate) {
-    if (op.kind == OpKind::task && new_tasks_go_on()) return post_again(std::move(owned), out);
+  const bool goes_on = op.kind == OpKind::task && successor->new_tasks_go_on();
+  if (!goes_on && (of_executors(op) || of_file(op) || op.kind == OpKind::gate)) {
     if (life.lost) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
   if (op.in_sequence()) op.sequence = op.team->next_sequence;
   // Before the service can complete it.
   if (remote) op.sequence = op.window->shared().issued.fetch_add(1, std::memory_order_acq_rel);
-  if (!queue.empty() || !submit(op)) {
+  if (!goes_on && (!queue.empty() || !submit(op))) {
     if (outstanding == 0 && queue.empty()) {  // nothing will ever make room
       if (remote) op.window->drop(op.sequence);
       return OFFPATH_ERR_NO_MEMORY;
@@ -70,6 +73,7 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
   } else {
     remote ? unclaimed.push_back(std::move(owned)) : orphans.push_back(std::move(owned));
   }
+  if (goes_on) successor->add(op);
   return OFFPATH_OK;
 }
 
@@ -208,7 +212,7 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
     }
   }
   if (op.kind == OpKind::task && (was_lost || op.handed_on)) {
-    if (const auto status = settle_again(op)) return *status;
+    if (const auto status = successor->settle(op)) return *status;
   }
   if (!was_lost) return OFFPATH_IN_PROGRESS;
   const uint32_t state = op.slot == offpath_op::kQueued ? 0 : slot(op.slot).state.load(std::memory_order_acquire);

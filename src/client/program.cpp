@@ -101,11 +101,7 @@ extern "C" offpath_status_t offpath_program_crossing(offpath_team_t* team, const
   const uint32_t matrices = (c.flags & OFFPATH_CROSSING_MATRICES) != 0 ? layout::kMatricesCross : 0;
   const uint64_t bytes = record_bytes(*program, c, team->size);
   if (bytes > layout::kSegmentBytes) return OFFPATH_ERR_NO_MEMORY;
-  auto op = std::make_unique<offpath_op>();
-  op->session = &session;
-  op->team = team;
-  op->kind = layout::OpKind::program;
-  op->name = "program";
+  auto op = std::make_unique<offpath_op>(*team, layout::OpKind::program, "program");
   op->record.reserve(bytes);
   write_record(*program, c, crossing == nullptr ? 0 : layout::kNamesCrossing | matrices, op->record);
   op->record.resize(bytes);  // behind it the member's counters (Slot::open)

@@ -113,7 +113,7 @@ void offpath_session_detach(offpath_session_t* session) {
   if (session->mine()) {
     session->notifier.reset();
     session->submitter.reset();
-    session->successor.reset();
+    session->successor->end();
   } else {  // their threads are not here
     [[maybe_unused]] auto* const parents = session->notifier.release();
     [[maybe_unused]] auto* const parents_too = session->submitter.release();
@@ -171,12 +171,12 @@ offpath_status_t offpath_session_sleep(offpath_session_t* session, uint32_t seen
   if (!session->mine()) return OFFPATH_ERR_STATE;
   layout::SegmentHeader& head = session->header();
   if (head.events.load(std::memory_order_acquire) != seen) return OFFPATH_OK;
-  if (session->life.lost && !session->is_succeeded) return OFFPATH_ERR_SERVICE_LOST;
+  if (session->life.lost && !session->successor->helps()) return OFFPATH_ERR_SERVICE_LOST;
   head.waiters.fetch_add(1, std::memory_order_seq_cst);
   layout::futex_wait(head.events, seen, std::min(timeout_ns, kMaxSleepNs));
   head.waiters.fetch_sub(1, std::memory_order_seq_cst);
   if (head.events.load(std::memory_order_acquire) != seen) return OFFPATH_OK;
-  return session->life.check() || session->is_succeeded ? OFFPATH_IN_PROGRESS : OFFPATH_ERR_SERVICE_LOST;
+  return session->life.check() || session->successor->helps() ? OFFPATH_IN_PROGRESS : OFFPATH_ERR_SERVICE_LOST;
 }
 
 offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_session_counters_t* counters) {

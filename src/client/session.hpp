@@ -42,6 +42,9 @@
 #include <vector>
 
 struct offpath_op {
+  offpath_op() = default;
+  offpath_op(offpath_team& on, offpath::session::OpKind what, const char* known_as = "");
+
   offpath_session* session = nullptr;
   offpath_team* team = nullptr;
   offpath_window* window = nullptr;  // of windows and one-sided operations
@@ -204,19 +207,8 @@ struct offpath_session {
   static void release_after(offpath_op& op);
   void take_result(offpath_op& op) const;
   void take_file_result(offpath_op& op) const;  // file.cpp
-  // Whether there is, or may be, another session after one that is lost or leaves; the first call sees to it.
-  bool has_successor();
-  // Whether a lost session's tasks may go on there.
-  bool tasks_go_on();
-  // Whether a new task, or function, goes there; from the first time on. Not if teams may have to wait for it here.
-  bool new_tasks_go_on();
-  // Of a task of a lost session: in progress there, or how it has ended; nothing: it stays here.
-  std::optional<offpath_status_t> settle_again(offpath_op& op);
-  offpath_status_t post_again(std::unique_ptr<offpath_op> op, offpath_op** out);
   // What the service has been given, and what waits for room; it may end while it is looked at.
   void for_each_posted(const std::function<void(offpath_op&)>& look);
-  // All of its tasks, whoever looks at them.
-  void hand_on();
   // Notes which tasks under way use such memory. Whether there is one.
   bool fail_users(uint64_t address, uint64_t bytes);
   void free_memory(uint64_t offset);             // of the heap
@@ -256,11 +248,8 @@ struct offpath_session {
   std::vector<bool> file_numbers;                         // that are taken
   std::unique_ptr<offpath::client::Notifier> notifier;    // made when somebody wants it
   std::unique_ptr<offpath::client::Submitter> submitter;  // made when an operation waits in the queue
-  std::unique_ptr<offpath::client::Successor> successor;  // made when tasks are left behind
-  std::atomic<bool> is_succeeded{false};                  // something may still end
-  bool tried_successor = false;
-  bool tasks_have_moved = false;  // to the successor, though the service lives
-  uint32_t stays = 0;             // client/next_session.hpp
+  std::unique_ptr<offpath::client::Successor> successor = std::make_unique<offpath::client::Successor>(*this);
+  uint32_t stays = 0;  // client/next_session.hpp
   // Of the session whose place this one takes; by this pointer, as that one's is gone while it ends this one.
   offpath::client::Successor* made_by = nullptr;
   offpath_attach_params_t params{};

@@ -35,20 +35,18 @@ bool is_lost_too_often(pid_t service) {
 
 }  // namespace
 
-std::unique_ptr<Successor> Successor::make(offpath_session& lost) {
-  if (lost.life.lost && is_lost_too_often(lost.life.process())) return nullptr;
-  std::unique_ptr<Successor> made(new Successor(lost));
+// Services that are lost all the time are not followed.
+bool Successor::start() {
+  if (lost_.life.lost && is_lost_too_often(lost_.life.process())) return false;
   try {
-    made->thread_ = base::quiet_thread([successor = made.get()] { successor->run(); });
-    made->has_run_ = true;
+    thread_ = base::quiet_thread([this] { run(); });
   } catch (const std::exception&) {  // the system has no thread left
-    return nullptr;
+    return false;
   }
-  return made;
+  return true;
 }
 
-Successor::~Successor() {
-  if (!has_run_) return;  // the mutex is held
+void Successor::end() {
   std::thread ends;
   {
     std::lock_guard lock(lost_.mutex);
@@ -58,8 +56,9 @@ Successor::~Successor() {
     ends.swap(thread_);
   }
   if (ends.joinable()) ends.join();
-  for (offpath_session_t* session : past_) offpath_session_detach(session);
-  if (owns_next_) offpath_session_detach(next_);
+  for (offpath_session_t* session : std::exchange(past_, {})) offpath_session_detach(session);
+  offpath_session_t* const next = std::exchange(next_, nullptr);
+  if (owns_next_) offpath_session_detach(next);
 }
 
 void Successor::join() {
@@ -71,30 +70,23 @@ void Successor::join() {
   if (ends.joinable()) ends.join();
 }
 
-void Successor::add(offpath_op& op) {
-  under_way_.insert(&op);
-  waiting_.push_back(&op);
-  if (ready_) submit_all();
-  changed_.notify_all();
-}
-
-void Successor::forget(offpath_op& op) {
-  under_way_.erase(&op);
-  std::erase(waiting_, &op);
-}
-
 offpath_session_t* Successor::await(std::unique_lock<std::mutex>& lock) {
   changed_.wait(lock, [this] { return ready_ || failed_ || stopping_; });
   return ready_ ? next_ : nullptr;
 }
 
-bool Successor::may_help() const { return !failed_ && (!refused_ || lost_.life.lost); }
+bool Successor::may_help() {
+  if (!std::exchange(tried_, true)) failed_ = !start();
+  helps_ = !failed_ && (!refused_ || lost_.life.lost);
+  return helps_;
+}
 
 offpath_status_t Successor::look(offpath_session_t** next) {
-  if (ready_) *next = next_;
-  if (ready_ && !std::exchange(may_leave_, true))
-    changed_.notify_all();  // not before: a session that is left looks lost
-  return ready_ ? OFFPATH_OK : may_help() ? OFFPATH_IN_PROGRESS : OFFPATH_ERR_NO_SERVICE;
+  if (!may_help()) return OFFPATH_ERR_NO_SERVICE;
+  if (!ready_) return OFFPATH_IN_PROGRESS;
+  *next = next_;
+  if (!std::exchange(may_leave_, true)) changed_.notify_all();  // not before: a session that is left looks lost
+  return OFFPATH_OK;
 }
 
 bool leaves(const offpath_session_t* session) { return session != nullptr && session->leaves(); }
@@ -103,7 +95,7 @@ offpath_status_t next_session(offpath_session_t* session, offpath_session_t** ne
   const base::ErrnoGuard errno_guard;
   if (session == nullptr || !session->mine() || (!session->life.lost && !session->leaves())) return OFFPATH_ERR_STATE;
   std::lock_guard lock(session->mutex);
-  return session->has_successor() ? session->successor->look(next) : OFFPATH_ERR_NO_SERVICE;
+  return session->successor->look(next);
 }
 
 uint32_t ask(offpath_session_t* session) { return session->life.ask(); }
@@ -127,13 +119,13 @@ void Successor::run() {
   const bool attached = attach(lock) || attach_after_loss(lock);
   failed_ = !attached;
   if (!attached && !stopping_) {
-    lost_.is_succeeded = false;
+    helps_ = false;
     for (offpath_op* op : std::exchange(waiting_, {})) lost_.finish(*op, OFFPATH_ERR_SERVICE_LOST);
     lost_.wake_sleepers();
   }
   for (bool handed_on = false; attached && !stopping_;) {
     if (!lost_.life.lost) leave_old(lock);
-    if (lost_.life.lost && !std::exchange(handed_on, true)) lost_.hand_on();
+    if (lost_.life.lost && !std::exchange(handed_on, true)) hand_on();
     if (lost_.life.lost && may_leave_ && !has_shrunk_ && lost_.is_empty()) shrink(lock);
     move_on();
     end_past(lock);

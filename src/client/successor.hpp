@@ -18,11 +18,13 @@
 
 #include <offpath/offpath.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -31,22 +33,30 @@ namespace offpath::client {
 
 class Successor {
  public:
-  // nullptr: there is none to be had. Services that are lost all the time are not followed.
-  static std::unique_ptr<Successor> make(offpath_session& lost);
-  // Without the mutex. What it is at is not ended.
-  ~Successor();
+  explicit Successor(offpath_session& lost) : lost_(lost) {}
+  ~Successor() { end(); }
   Successor(const Successor&) = delete;
   Successor& operator=(const Successor&) = delete;
 
-  // False: never. Once it has failed, its tasks have ended.
-  bool may_help() const;
+  // Without the mutex. What it is at is not ended.
+  void end();
+
+  // Whether there is, or may be, another session; the first call sees to it. False: never. Its tasks have ended then.
+  bool may_help();
+  // As it was when that was asked last: something may still end. Without the mutex, too.
+  bool helps() const { return helps_; }
+  // Whether tasks of a lost session may go on there. On another machine nobody knows whether one has begun.
+  bool tasks_go_on();
+  // Whether a new task, or function, goes there; from the first time on. Not if teams may have to wait for it here.
+  bool new_tasks_go_on();
   // Takes over an operation, which has not ended: a task. Its `again` is set once it is submitted.
   void add(offpath_op& op);
+  // Of a task of a lost session: in progress there, or how it has ended; nothing: it stays here.
+  std::optional<offpath_status_t> settle(offpath_op& op);
   // It has ended.
   void forget(offpath_op& op);
   // What was taken over and has not ended.
   const std::set<offpath_op*>& under_way() const { return under_way_; }
-  bool is_ready() const { return ready_; }
   // OFFPATH_OK: *next; OFFPATH_IN_PROGRESS: not yet; else never. Does not wait. Whoever asks makes nothing in the session any more.
   offpath_status_t look(offpath_session_t** next);
   // Waits, with the mutex let go, until functions can be registered. nullptr: they cannot.
@@ -58,7 +68,7 @@ class Successor {
   void join();
 
  private:
-  explicit Successor(offpath_session& lost) : lost_(lost) {}
+  bool start();
   void run();
   // They return with the mutex held.
   bool attach(std::unique_lock<std::mutex>& lock);
@@ -69,18 +79,21 @@ class Successor {
   void shrink(std::unique_lock<std::mutex>& lock);
   bool is_over() const;
   void sleep(std::unique_lock<std::mutex>& lock, uint32_t seen);
+  // All of the session's tasks, whoever looks at them.
+  void hand_on();
   void submit_all();
   offpath_status_t submit(offpath_op& op);
 
   offpath_session& lost_;
   std::condition_variable changed_;
-  bool ready_ = false, failed_ = false, stopping_ = false;
-  bool refused_ = false;     // there is none as long as its service lives
-  bool may_leave_ = false;   // nothing is made in the session any more, but by who stays
-  int looks_ = 0;            // since then whether it can, or the session before the next one
-  bool has_shrunk_ = false;  // the session
-  bool has_run_ = false;     // it has had a thread
-  bool over_ = false;        // the thread has ended, or is about to
+  std::atomic<bool> helps_{false};
+  bool tried_ = false, ready_ = false, failed_ = false, stopping_ = false;
+  bool tasks_have_moved_ = false;  // to the next one, though the service lives
+  bool refused_ = false;           // there is none as long as its service lives
+  bool may_leave_ = false;         // nothing is made in the session any more, but by who stays
+  int looks_ = 0;                  // since then whether it can, or the session before the next one
+  bool has_shrunk_ = false;        // the session
+  bool over_ = false;              // the thread has ended, or is about to
   offpath_session_t* next_ = nullptr;
   bool owns_next_ = true;
   std::deque<offpath_session_t*>

@@ -9,6 +9,65 @@
 
 namespace offpath::client {
 
+using session::SlotState;
+
+bool Successor::tasks_go_on() { return (lost_.service.flags & session::kServiceIsFar) == 0 && may_help(); }
+
+bool Successor::new_tasks_go_on() {
+  if (lost_.life.lost) return tasks_go_on();
+  tasks_have_moved_ |= lost_.leaves() && lost_.teams.empty() && tasks_go_on() && ready_;
+  return tasks_have_moved_;
+}
+
+void Successor::add(offpath_op& op) {
+  op.handed_on = true;
+  under_way_.insert(&op);
+  waiting_.push_back(&op);
+  if (ready_) submit_all();
+  changed_.notify_all();
+}
+
+void Successor::forget(offpath_op& op) {
+  under_way_.erase(&op);
+  std::erase(waiting_, &op);
+}
+
+namespace {
+// Its record says so, and the slot that the service had it.
+bool may_begin_again(const offpath_session& session, const offpath_op& op) {
+  const auto is_in = [&](SlotState state) {
+    return session.slot(op.slot).state.load(std::memory_order_acquire) == static_cast<uint32_t>(state);
+  };
+  if (op.slot == offpath_op::kQueued || is_in(SlotState::posted)) return true;
+  const auto task = tasks::decode_task(op.record);
+  return task.ok() && (task->flags & OFFPATH_TASK_STAYS_HOME) == 0 &&
+         std::none_of(task->ranges.begin(), task->ranges.end(),
+                      [](const auto& range) { return range.access == OFFPATH_TASK_INOUT; });
+}
+}  // namespace
+
+std::optional<offpath_status_t> Successor::settle(offpath_op& op) {
+  if (!op.handed_on) {
+    if (!may_begin_again(lost_, op) || !tasks_go_on()) return std::nullopt;
+    std::erase(lost_.queue, &op);
+    add(op);
+  } else if (op.again != nullptr) {
+    const offpath_status_t status = offpath_op_test(op.again.get());
+    if (status == OFFPATH_IN_PROGRESS) return status;
+    op.result = op.again->result;
+    offpath_op_free(op.again.release());
+    lost_.finish(op, status);
+  }
+  return static_cast<offpath_status_t>(op.status.load(std::memory_order_acquire));
+}
+
+// A task may come after ones that nobody looks at.
+void Successor::hand_on() {
+  lost_.for_each_posted([&](offpath_op& op) {
+    if (op.kind == session::OpKind::task) lost_.settle(op);
+  });
+}
+
 // Functions are what they were: all of them are known there before a task is.
 bool Successor::know_functions(std::unique_lock<std::mutex>& lock) {
   if (next_ == nullptr) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tasks: from what callers of the C API say to records of the session segment, and back; on, when their service is lost.
+// Tasks: from what callers of the C API say to records of the session segment, and back.
 #include "base/result.hpp"
 #include "client/session.hpp"
 #include "tasks/record.hpp"
@@ -59,77 +59,9 @@ void offpath_session::take_result(offpath_op& op) const {
   op.function_number = shared.function;
 }
 
-bool offpath_session::has_successor() {
-  if (!std::exchange(tried_successor, true)) successor = offpath::client::Successor::make(*this);
-  is_succeeded = successor != nullptr && successor->may_help();
-  return is_succeeded;
-}
-
-// On another machine nobody knows whether one has begun.
-bool offpath_session::tasks_go_on() {
-  return (service.flags & offpath::session::kServiceIsFar) == 0 && has_successor();
-}
-
-bool offpath_session::new_tasks_go_on() {
-  if (life.lost) return tasks_go_on();
-  tasks_have_moved |= leaves() && teams.empty() && tasks_go_on() && successor->is_ready();
-  return tasks_have_moved;
-}
-
 bool offpath_session::is_empty() const {
   const bool has_file = std::find(file_numbers.begin(), file_numbers.end(), true) != file_numbers.end();
   return stays == 0 && teams.empty() && windows.empty() && !has_file && outstanding == 0 && queue.empty();
-}
-
-namespace {
-// Its record says so, and the slot that the service had it.
-bool may_begin_again(const offpath_session& session, const offpath_op& op) {
-  const auto is_in = [&](SlotState state) {
-    return session.slot(op.slot).state.load(std::memory_order_acquire) == static_cast<uint32_t>(state);
-  };
-  if (op.slot == offpath_op::kQueued || is_in(SlotState::posted)) return true;
-  const auto task = tasks::decode_task(op.record);
-  return task.ok() && (task->flags & OFFPATH_TASK_STAYS_HOME) == 0 &&
-         std::none_of(task->ranges.begin(), task->ranges.end(),
-                      [](const auto& range) { return range.access == OFFPATH_TASK_INOUT; });
-}
-}  // namespace
-
-std::optional<offpath_status_t> offpath_session::settle_again(offpath_op& op) {
-  if (!op.handed_on) {
-    if (!may_begin_again(*this, op) || !tasks_go_on()) return std::nullopt;
-    op.handed_on = true;
-    std::erase(queue, &op);
-    successor->add(op);
-  } else if (op.again != nullptr) {
-    const offpath_status_t status = offpath_op_test(op.again.get());
-    if (status == OFFPATH_IN_PROGRESS) return status;
-    op.result = op.again->result;
-    offpath_op_free(op.again.release());
-    finish(op, status);
-  }
-  return static_cast<offpath_status_t>(op.status.load(std::memory_order_acquire));
-}
-
-// A task may come after ones that nobody looks at.
-void offpath_session::hand_on() {
-  for_each_posted([&](offpath_op& op) {
-    if (op.kind == OpKind::task) settle(op);
-  });
-}
-
-offpath_status_t offpath_session::post_again(std::unique_ptr<offpath_op> owned, offpath_op** out) {
-  ++owned->team->unfinished;
-  ++posted_count;
-  owned->handed_on = true;
-  offpath_op& op = *owned;
-  if (out != nullptr) {
-    *out = owned.release();
-  } else {
-    orphans.push_back(std::move(owned));
-  }
-  successor->add(op);
-  return OFFPATH_OK;
 }
 
 namespace {
@@ -153,9 +85,7 @@ bool offpath_session::fail_users(uint64_t address, uint64_t bytes) {
     if (uses(op, address, bytes)) op.memory_freed = any = true;
   };
   for_each_posted(look);
-  if (successor != nullptr) {
-    for (offpath_op* op : successor->under_way()) look(*op);
-  }
+  for (offpath_op* op : successor->under_way()) look(*op);
   return any;
 }
 
@@ -217,11 +147,7 @@ offpath_status_t offpath_task_submit(offpath_session_t* session, const offpath_t
   if (!session->mine()) return OFFPATH_ERR_STATE;
   tasks::Task task;
   if (!describe(*session, *params, task)) return OFFPATH_ERR_ARGUMENT;
-  auto op = std::make_unique<offpath_op>();
-  op->session = session;
-  op->team = &session->own;
-  op->kind = OpKind::task;
-  op->name = params->function->name.c_str();
+  auto op = std::make_unique<offpath_op>(session->own, OpKind::task, params->function->name.c_str());
   op->record = tasks::encode(task, &op->after_offset);
   std::lock_guard lock(session->mutex);
   op->sequence = session->next_task++;
@@ -238,11 +164,7 @@ offpath_status_t offpath_team_after(offpath_team_t* team, offpath_op_t* const* a
     if (op == nullptr || op->session != &session) return OFFPATH_ERR_ARGUMENT;
   }
   if (after_count == 0) return OFFPATH_OK;
-  auto op = std::make_unique<offpath_op>();
-  op->session = &session;
-  op->team = team;
-  op->kind = OpKind::gate;
-  op->name = "what comes before";
+  auto op = std::make_unique<offpath_op>(*team, OpKind::gate, "what comes before");
   op->record = tasks::encode_gate(after_count, &op->after_offset);
   std::lock_guard lock(session.mutex);
   const offpath_status_t status = session.post_after(std::move(op), std::span(after, after_count), nullptr);
@@ -262,11 +184,7 @@ offpath_status_t offpath_task_cancel(offpath_op_t* op) {
     session.finish(*op, OFFPATH_ERR_CANCELLED);
     return OFFPATH_OK;
   }
-  auto word = std::make_unique<offpath_op>();
-  word->session = &session;
-  word->team = &session.own;
-  word->kind = OpKind::task_cancel;
-  word->name = "cancelling of a task";
+  auto word = std::make_unique<offpath_op>(session.own, OpKind::task_cancel, "cancelling of a task");
   word->address = op->slot;
   word->bytes = op->sequence;
   return session.post(std::move(word), nullptr);

@@ -20,12 +20,8 @@ void offpath_session::release_team(offpath_team* team) {
 namespace {
 
 // An operation of ours on a team, which nobody waits for.
-offpath_status_t post_silent(offpath_session& session, offpath_team& team, layout::OpKind kind) {
-  auto op = std::make_unique<offpath_op>();
-  op->session = &session;
-  op->team = &team;
-  op->kind = kind;
-  return session.post(std::move(op), nullptr);
+offpath_status_t post_silent(offpath_team& team, layout::OpKind kind) {
+  return team.session->post(std::make_unique<offpath_op>(team, kind), nullptr);
 }
 
 Status create(offpath_session& session, const offpath_team_params_t& params, const offpath_directory_t& directory,
@@ -73,7 +69,7 @@ Status create(offpath_session& session, const offpath_team_params_t& params, con
   if (params.compress != nullptr) strncpy(record.compress, params.compress, sizeof(record.compress) - 1);
   memcpy(session.at<uint32_t>(raw->address_of), addresses->number_of.data(), params.size * sizeof(uint32_t));
   memset(session.at<uint8_t>(raw->lost), 0, raw->size);
-  post_silent(session, *raw, layout::OpKind::team_create);
+  post_silent(*raw, layout::OpKind::team_create);
   *out = raw;
   return {};
 }
@@ -85,7 +81,7 @@ void offpath::client::give_up(offpath_team_t* team) {
   offpath_session& session = *team->session;
   if (!session.mine()) return;
   std::lock_guard lock(session.mutex);
-  if (session.life.check()) post_silent(session, *team, layout::OpKind::team_give_up);
+  if (session.life.check()) post_silent(*team, layout::OpKind::team_give_up);
 }
 
 extern "C" {
@@ -119,7 +115,7 @@ void offpath_team_destroy(offpath_team_t* team) {
   std::lock_guard lock(session.mutex);
   team->destroyed = true;
   if (session.life.check()) {
-    post_silent(session, *team, layout::OpKind::team_destroy);
+    post_silent(*team, layout::OpKind::team_destroy);
   } else if (team->unfinished == 0) {
     session.release_team(team);
   }

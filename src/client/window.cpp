@@ -54,12 +54,8 @@ offpath_status_t command(offpath_window& window, OpKind kind, const char* name, 
                          uint64_t bytes = 0) {
   offpath_session& session = *window.session;
   if (!session.life.check()) return OFFPATH_ERR_SERVICE_LOST;
-  auto op = std::make_unique<offpath_op>();
-  op->session = &session;
-  op->team = window.team;
+  auto op = std::make_unique<offpath_op>(*window.team, kind, name);
   op->window = &window;
-  op->kind = kind;
-  op->name = name;
   op->address = address;
   op->bytes = bytes;
   offpath_op* posted = nullptr;
