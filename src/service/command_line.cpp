@@ -75,7 +75,7 @@ std::optional<int> read_command_line(int argc, char** argv, CommandLine& out) {
     return 2;
   }
   out.service.replacement.emplace(argc, argv);
-  out.service.tasks.executor = out.devices.executor;
+  out.service.tasks.executors.command = out.devices.executor;
   return std::nullopt;
 }
 
@@ -88,10 +88,10 @@ void read_environment(ServiceOptions& out) {
   out.engine.multicast_chains = static_cast<uint32_t>(Environment::number("OFFPATH_MULTICAST_CHAINS", 0, 0, 64));
   out.engine.silence_ns = base::silence_limit_ns();
   if (out.shares_cores) out.coalesce = kSharedCoalesce;
-  out.tasks.executors = static_cast<uint32_t>(Environment::number("OFFPATH_TASK_EXECUTORS", 0, 0, 64));
+  out.tasks.executors.count = static_cast<uint32_t>(Environment::number("OFFPATH_TASK_EXECUTORS", 0, 0, 64));
   out.tasks.room_bytes =
       Environment::number("OFFPATH_TASK_ROOM_BYTES", out.tasks.room_bytes, 8 << 20, uint64_t{1} << 44);
-  out.tasks.memory_bytes = Environment::number("OFFPATH_TASK_MEMORY_BYTES", 0, 0, uint64_t{1} << 46);
+  out.tasks.executors.memory_bytes = Environment::number("OFFPATH_TASK_MEMORY_BYTES", 0, 0, uint64_t{1} << 46);
   out.balance = wanted_balance();
   out.tasks.cancel_ns = Environment::number("OFFPATH_TASK_CANCEL_MS", 1000, 0, 3600000) * 1000000;
 }

@@ -155,7 +155,7 @@ int start_timeout_ms() {
 
 int print_for_agents(const offpath::service::ServiceOptions& service, Status status) {
   offpath::service::ForAgentsOptions options;
-  options.executor = service.tasks.executor;
+  options.executor = service.tasks.executors.command;
   options.cores = service.cores.empty() ? Environment::text("OFFPATH_SERVICE_CORES") : service.cores;
   options.shares_cores = service.shares_cores;
   options.timeout_ms = start_timeout_ms();

@@ -69,8 +69,9 @@ Status Service::start() {
     worker.balance = options_.balance;
     worker.all_clients = &client_count_;
     worker.spare_cores = helper_count(options_) / options_.workers;
-    if (worker.tasks.executors == 0) worker.tasks.executors = std::clamp(worker.spare_cores, 1U, tasks::kMaxExecutors);
-    worker.tasks.spin = worker.tasks.executors <= worker.spare_cores;
+    Executors::Options& executors = worker.tasks.executors;
+    if (executors.count == 0) executors.count = std::clamp(worker.spare_cores, 1U, tasks::kMaxExecutors);
+    executors.spin = executors.count <= worker.spare_cores;
     workers_.push_back(std::make_unique<Worker>(worker, std::move(endpoint), *this,
                                                 Worker::Owner{[this] { forget_one(); }, [this] { show_use(); }}));
   }

@@ -52,9 +52,8 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::N
           [this](ClientId client, uint32_t slot, const TaskEnd& end) {
             if (ServedClient* const known = served(client)) known->on_task_ended(slot, end);
           }),
-      balancer_(options_.balance, tasks_to_run_, target_, [this] { return has_time_for_guests(); }) {
+      balancer_(options_.balance, *engine_, tasks_to_run_, target_, [this] { return has_time_for_guests(); }) {
   engine_->set_responder(&balancer_);
-  balancer_.use(*engine_);
   base::watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
   base::watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
 }

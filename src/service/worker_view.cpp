@@ -34,7 +34,7 @@ void Worker::fill_page(session::WorkerPage& page, const Outbox* door) const {
   set(record.received_bytes, engine_->traffic().received_bytes);
   set(record.local_bytes, engine_->traffic().local_bytes);
   set(record.refused, engine_->refused_count());
-  const TaskCounts tasks = tasks_to_run_.counts();
+  const TaskCounts& tasks = tasks_to_run_.counts();
   set(record.tasks_submitted, tasks.submitted);
   set(record.tasks_done, tasks.done + tasks.failed);
   set(record.tasks_failed, tasks.failed);

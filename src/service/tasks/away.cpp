@@ -66,7 +66,7 @@ bool Balancer::ask(uint64_t now_ns, const tasks::Load& load) {
     said.trip_ns = peer.trip.ns(kFirstTripNs);
     said.there_ns = tasks_.mean_elsewhere_ns(peer.runs);
     if (peer.asked || peer.silent || now_ns < peer.ask_again_ns || !tasks::is_worth_asking(said)) continue;
-    const auto place = tasks_.reserve(tasks::kGrantBytes);
+    const auto place = tasks_.room().reserve(tasks::kGrantBytes);
     if (!place) break;
     peer.asked = true;
     const uint64_t number = next_++;
@@ -74,11 +74,11 @@ bool Balancer::ask(uint64_t now_ns, const tasks::Load& load) {
     graph::Request request;
     request.target = route.rank;
     request.body = tasks::encode_ask(said);
-    request.graph.scratch = room();
+    request.graph.scratch = tasks_.room().memory();
     request.graph.interpreted = true;
     request.reply = place_at(*place);
     request.reply_bytes = tasks::kGrantBytes;
-    engine_->post_request(route.handle, std::move(request), kContext | number << 1);
+    engine_.post_request(route.handle, std::move(request), kContext | number << 1);
     any = true;
   }
   return any;
@@ -90,11 +90,11 @@ void Balancer::take_grant(const Question& question, const Status& status) {
   peer.asked = false;
   peer.pause_ns = std::clamp(2 * peer.pause_ns, kAskAgainNs, kLastPauseNs);
   peer.ask_again_ns = base::clock_ns() + peer.pause_ns;
-  const uint8_t* said = tasks_.at(question.place, tasks::kGrantBytes);
+  const uint8_t* said = tasks_.room().at(question.place, tasks::kGrantBytes);
   const tasks::Grant grant =
       status.ok() ? tasks::decode_grant(std::span<const uint8_t, tasks::kGrantBytes>(said, tasks::kGrantBytes))
                   : tasks::Grant{};
-  tasks_.release(question.place);
+  tasks_.room().release(question.place);
   if (!status.ok()) {
     peer.silent = true;
     base::log_write(base::LogLevel::info, "another worker takes no tasks: %s", status.text());
@@ -139,14 +139,13 @@ bool Balancer::send_one(Peer& peer, const EndThere& end_there) {
   const auto given = tasks_.give(number, may_go);
   if (!given) return false;
   Away& away = away_[number];
-  away.name = given->name;
   away.function = given->task->function;
-  away.route = *route_to(peer, given->name.client);
+  away.route = *route_to(peer, given->client);
   away.times = {base::clock_ns(), *expected_ns, given->cost_ns, given->task->deadline_ns};
   if (!prepare(away, *given->task)) {
     release(away);
     away_.erase(number);
-    tasks_.take_back(given->name, false);
+    tasks_.take_back(number, false);
     return false;
   }
   post(number, away, *given->task, std::move(body));
@@ -155,20 +154,20 @@ bool Balancer::send_one(Peer& peer, const EndThere& end_there) {
 
 // Room for what comes back, and for what the engine cannot read in the client.
 bool Balancer::prepare(Away& away, const tasks::Task& task) {
-  const auto outcome = tasks_.reserve(tasks::kOutcomeBytes);
+  const auto outcome = tasks_.room().reserve(tasks::kOutcomeBytes);
   if (!outcome) return false;
   away.outcome = *outcome;
   if (task.argument.size() > tasks::kInlineArgument) {
-    const auto place = tasks_.reserve(task.argument.size());
+    const auto place = tasks_.room().reserve(task.argument.size());
     if (!place) return false;
     away.argument = *place;
-    std::copy(task.argument.begin(), task.argument.end(), tasks_.at(*place, task.argument.size()));
+    std::copy(task.argument.begin(), task.argument.end(), tasks_.room().at(*place, task.argument.size()));
   }
   for (uint32_t i = 0; i < task.ranges.size(); ++i) {
     if ((task.ranges[i].access & OFFPATH_TASK_OUT) == 0) continue;
-    const auto place = tasks_.reserve(task.ranges[i].bytes);
+    const auto place = tasks_.room().reserve(task.ranges[i].bytes);
     if (!place) return false;
-    away.places.push_back({i, *place, {}, false});
+    away.places.push_back({i, *place});
   }
   return true;
 }
@@ -179,7 +178,7 @@ void Balancer::post(uint64_t number, Away& away, const tasks::Task& task, std::v
   graph::Request brings;
   brings.target = there;
   brings.body = std::move(body);
-  brings.graph.scratch = room();
+  brings.graph.scratch = tasks_.room().memory();
   brings.graph.interpreted = true;
   if (away.argument != 0) brings.graph.offer(there, tasks::kArgumentTag, place_at(away.argument), task.argument.size());
   for (uint32_t i = 0; i < task.ranges.size(); ++i) {
@@ -190,18 +189,18 @@ void Balancer::post(uint64_t number, Away& away, const tasks::Task& task, std::v
   graph::Request collects;
   collects.target = there;
   collects.body = encode_about(tasks::Saying::collect, number);
-  collects.graph.scratch = room();
+  collects.graph.scratch = tasks_.room().memory();
   collects.graph.interpreted = true;
   collects.graph.shortfall = OFFPATH_ERR_SHORT;
   collects.graph.pull(there, tasks::kOutcomeTag, place_at(away.outcome), tasks::kOutcomeBytes);
-  for (const Tasks::Range& piece : away.places) {
+  for (const Room::Piece& piece : away.places) {
     const uint64_t bytes = task.ranges[piece.range].bytes;
     if (bytes > 0) collects.graph.pull(there, piece.range, place_at(piece.place), bytes);
   }
   away.requests = 2;
   const engine::TeamHandle handle = away.route.handle;  // either may end at once
-  engine_->post_request(handle, std::move(brings), kContext | number << 1);
-  engine_->post_request(handle, std::move(collects), kContext | number << 1 | kCollects);
+  engine_.post_request(handle, std::move(brings), kContext | number << 1);
+  engine_.post_request(handle, std::move(collects), kContext | number << 1 | kCollects);
 }
 
 void Balancer::on_finished(uint64_t context, const Status& status) {
@@ -222,22 +221,21 @@ void Balancer::end_request(uint64_t number, bool collects, const Status& status)
   const uint64_t took_ns = base::clock_ns() - away.times.since_ns;
   if (!status.ok() && !away.over) {
     // Whatever went wrong there, here it goes well, or wrong in the way that it does here.
-    if (!away.begun_here) tasks_.note_rerun();
     away.over = true;
     if (status.code() == OFFPATH_ERR_ARGUMENT || status.code() == OFFPATH_ERR_RANGE) peer.refuses.insert(away.function);
     base::log_write(base::LogLevel::info, "a task that was away is run at home: %s", status.text());
-    tasks_.take_back(away.name, false);
+    tasks_.take_back(number, false);
   } else if (collects && status.ok() && !away.over) {
     away.over = true;
     const tasks::Outcome outcome = tasks::decode_outcome(std::span<const uint8_t, tasks::kOutcomeBytes>(
-        tasks_.at(away.outcome, tasks::kOutcomeBytes), tasks::kOutcomeBytes));
+        tasks_.room().at(away.outcome, tasks::kOutcomeBytes), tasks::kOutcomeBytes));
     const uint64_t there_ns = outcome.run_ns + outcome.wait_ns;
     peer.trip.add(took_ns - std::min(took_ns, there_ns));
     peer.runs[away.function].add(outcome.run_ns);
     TaskEnd end;
     end.function = away.function;
     end.run_ns = outcome.run_ns;
-    if (tasks_.deliver(away.name, number, away.places, end)) away.places.clear();
+    if (tasks_.deliver(number, away.places, end)) away.places.clear();
   }
   if (away.requests > 0) return;
   release(away);
@@ -245,10 +243,10 @@ void Balancer::end_request(uint64_t number, bool collects, const Status& status)
   next_look_ns_ = 0;
 }
 
-void Balancer::release(Away& away) {
-  for (const Tasks::Range& piece : away.places) tasks_.release(piece.place);
-  if (away.argument != 0) tasks_.release(away.argument);
-  if (away.outcome != 0) tasks_.release(away.outcome);
+void Balancer::release(const Away& away) {
+  for (const Room::Piece& piece : away.places) tasks_.room().release(piece);
+  if (away.argument != 0) tasks_.room().release(away.argument);
+  if (away.outcome != 0) tasks_.room().release(away.outcome);
 }
 
 // What is away for too long is begun here, too, and whichever ends first counts.
@@ -256,9 +254,8 @@ bool Balancer::take_back_overdue(uint64_t now_ns, bool home_is_idle) {
   bool any = false;
   for (auto& [number, away] : away_) {
     if (away.over || away.begun_here || !tasks::is_overdue(away.times, now_ns, home_is_idle)) continue;
-    away.begun_here = tasks_.take_back(away.name, true);
+    away.begun_here = tasks_.take_back(number, true);
     if (!away.begun_here) continue;
-    tasks_.note_rerun();
     away.route.peer->trip.add(now_ns - away.times.since_ns);
     any = true;
   }
@@ -278,7 +275,7 @@ void Balancer::send_drops() {
     graph::Request request;
     request.target = route.rank;
     request.body = encode_about(tasks::Saying::drop, number);
-    engine_->post_request(route.handle, std::move(request), kContext | uint64_t{0});
+    engine_.post_request(route.handle, std::move(request), kContext | uint64_t{0});
   }
 }
 

@@ -11,8 +11,9 @@ using base::Status;
 using engine::ClientId;
 using graph::Answer;
 
-Balancer::Balancer(Mode mode, Tasks& tasks, graph::Responder& others, std::function<bool()> has_time)
-    : mode_(mode), tasks_(tasks), others_(others), has_time_(std::move(has_time)) {
+Balancer::Balancer(Mode mode, engine::Engine& engine, Tasks& tasks, graph::Responder& others,
+                   std::function<bool()> has_time)
+    : mode_(mode), engine_(engine), tasks_(tasks), others_(others), has_time_(std::move(has_time)) {
   tasks_.set_mover(this);
 }
 
@@ -60,19 +61,17 @@ void Balancer::remove_client(ClientId client) {
   std::erase_if(routes_, [&](const Route& route) { return route.client == client; });
   std::erase_if(drops_, [&](const auto& entry) { return entry.first.client == client; });
   std::erase_if(askers_, [&](const Asker& asker) { return asker.client == client; });
-  for (auto it = questions_.begin(); it != questions_.end();) {
-    const bool gone = it->second.client == client;
-    if (gone) {
-      it->second.peer->asked = false;
-      tasks_.release(it->second.place);
-    }
-    it = gone ? questions_.erase(it) : std::next(it);
-  }
-  for (auto it = away_.begin(); it != away_.end();) {
-    const bool gone = it->second.name.client == client;
-    if (gone && it->second.requests == 0) release(it->second);
-    it = gone ? away_.erase(it) : std::next(it);
-  }
+  std::erase_if(questions_, [&](const auto& entry) {
+    if (entry.second.client != client) return false;
+    entry.second.peer->asked = false;
+    tasks_.room().release(entry.second.place);
+    return true;
+  });
+  std::erase_if(away_, [&](const auto& entry) {
+    if (entry.second.route.client != client) return false;
+    if (entry.second.requests == 0) release(entry.second);
+    return true;
+  });
   std::vector<uint64_t> lost;
   for (const auto& [id, guest] : guests_) {
     if (guest.client == client) lost.push_back(id);
@@ -84,11 +83,6 @@ void Balancer::remove_client(ClientId client) {
     drop(id);
   }
   std::erase_if(answering_, [&](const auto& entry) { return !guests_.contains(entry.second); });
-}
-
-const std::shared_ptr<memory::Port>& Balancer::room() {
-  if (room_ == nullptr) room_ = tasks_.room();
-  return room_;
 }
 
 bool Balancer::progress() {
@@ -104,13 +98,11 @@ bool Balancer::progress() {
 }
 
 int Balancer::timeout_ms() const {
+  if (!askers_.empty() || (!routes_.empty() && tasks_.any_waits())) return 1;
   uint64_t next_ns = UINT64_MAX;
-  for (const Asker& asker : askers_) next_ns = std::min(next_ns, asker.since_ns + kLongestAskNs);
   for (const auto& [number, away] : away_) {
     if (!away.begun_here && !away.over) next_ns = std::min(next_ns, tasks::next_look_ns(away.times));
   }
-  if (!routes_.empty() && tasks_.any_waits()) next_ns = std::min(next_ns, next_look_ns_);
-  if (!askers_.empty()) next_ns = std::min(next_ns, next_look_ns_);
   if (next_ns == UINT64_MAX) return -1;
   const uint64_t now_ns = base::clock_ns();
   return next_ns <= now_ns ? 1 : static_cast<int>(std::min<uint64_t>((next_ns - now_ns) / 1000000 + 1, 1000));
@@ -129,12 +121,8 @@ Answer Balancer::on_request(ClientId client, uint64_t team, uint32_t from, graph
   }
   const auto found = guest_of_.find({client, team, from, said->number});
   if (said->saying == tasks::Saying::task) {
-    Guest guest;
-    guest.client = client;
-    guest.team = team;
-    guest.from = from;
-    guest.number = said->number;
-    if (found == guest_of_.end()) return take_guest(std::move(guest), request, std::move(said->moved));
+    if (found == guest_of_.end())
+      return take_guest({client, team, from, said->number}, request, std::move(said->moved));
     return Answer::reply(Status::error(OFFPATH_ERR_ARGUMENT, "a task comes twice"));
   }
   if (said->saying == tasks::Saying::collect) {

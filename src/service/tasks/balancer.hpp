@@ -24,8 +24,7 @@ class Balancer : public graph::Responder, public Mover {
   enum class Mode : uint8_t { off, on, always };  // always: all tasks go, for tests
 
   // `has_time`: cores of the executors are not needed by programs now. `others`: answers what is not about tasks.
-  Balancer(Mode mode, Tasks& tasks, graph::Responder& others, std::function<bool()> has_time);
-  void use(engine::Engine& engine) { engine_ = &engine; }
+  Balancer(Mode mode, engine::Engine& engine, Tasks& tasks, graph::Responder& others, std::function<bool()> has_time);
 
   // A client's team, by its handle and its context. `worker`: this one.
   void add_team(engine::ClientId client, engine::TeamHandle handle, const engine::TeamSpec& team, uint32_t worker);
@@ -78,24 +77,23 @@ class Balancer : public graph::Responder, public Mover {
     uint64_t place;
   };
   struct Away {
-    Tasks::Name name;
     uint32_t function;
     Route route;
     tasks::Away times;
-    std::vector<Tasks::Range> places;  // for what it writes
-    uint64_t argument = 0;             // a place; 0: it is short
-    uint64_t outcome = 0;              // a place
-    uint32_t requests = 0;             // under way
-    bool begun_here = false;           // too
-    bool over = false;                 // at home
+    std::vector<Room::Piece> places;  // for what it writes
+    uint64_t argument = 0;            // a place; 0: it is short
+    uint64_t outcome = 0;             // a place
+    uint32_t requests = 0;            // under way
+    bool begun_here = false;          // too
+    bool over = false;                // at home
   };
   struct Guest {
     engine::ClientId client = 0;
     uint64_t team = 0;
     uint32_t from = 0;
     uint64_t number = 0;  // at its home
-    tasks::Task task;
-    std::vector<uint64_t> places;
+    tasks::Task task = {};
+    std::vector<uint64_t> places = {};
     uint64_t argument = 0;
     uint64_t outcome = 0;
     enum class Stage : uint8_t { comes, runs, done, failed, leaves } stage = Stage::comes;
@@ -119,9 +117,6 @@ class Balancer : public graph::Responder, public Mover {
   };
   using Key = std::tuple<engine::ClientId, uint64_t, uint32_t, uint64_t>;
 
-  // balancer.cpp
-  const std::shared_ptr<memory::Port>& room();
-
   // away.cpp
   bool look_at_home(uint64_t now_ns);
   bool send_all();
@@ -135,7 +130,7 @@ class Balancer : public graph::Responder, public Mover {
   void post(uint64_t number, Away& away, const tasks::Task& task, std::vector<uint8_t> body);
   bool take_back_overdue(uint64_t now_ns, bool home_is_idle);
   void end_request(uint64_t number, bool collects, const base::Status& status);
-  void release(Away& away);
+  void release(const Away& away);
   const Route* route_to(const Peer& peer, engine::ClientId client) const;
   void send_drops();
 
@@ -151,11 +146,10 @@ class Balancer : public graph::Responder, public Mover {
   uint32_t promised(uint64_t now_ns);
 
   const Mode mode_;
+  engine::Engine& engine_;
   Tasks& tasks_;
   graph::Responder& others_;
   const std::function<bool()> has_time_;
-  engine::Engine* engine_ = nullptr;
-  std::shared_ptr<memory::Port> room_;
   std::list<Peer> peers_;
   std::vector<Route> routes_;
   uint64_t next_ = 1;  // of contexts and guests

@@ -71,7 +71,6 @@ class Executors {
   };
   base::Status start(uint32_t number);
   void tell(uint32_t number, uint64_t client, const Client& memory);
-  void give_up(uint32_t number, const char* why);
 
   const Options options_;
   const tasks::Board& board_;

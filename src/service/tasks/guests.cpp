@@ -31,7 +31,7 @@ bool Balancer::grant(uint64_t now_ns) {
       ++asker;
       continue;
     }
-    engine_->answer(asker->request, Answer::reply({}, encode(tasks::Grant{})));
+    engine_.answer(asker->request, Answer::reply({}, encode(tasks::Grant{})));
     asker = askers_.erase(asker);
     any = true;
   }
@@ -45,7 +45,7 @@ bool Balancer::grant(uint64_t now_ns) {
     const uint32_t room = tasks::room_for_guests(own, guests.count + coming(), promised(now_ns), loads[chosen]);
     const uint32_t count = tasks::share(loads[chosen], own, wait_ns, room);
     if (count == 0) break;
-    engine_->answer(askers_[chosen].request, Answer::reply({}, encode(tasks::Grant{count, own.executors, wait_ns})));
+    engine_.answer(askers_[chosen].request, Answer::reply({}, encode(tasks::Grant{count, own.executors, wait_ns})));
     askers_.erase(askers_.begin() + static_cast<std::ptrdiff_t>(chosen));
     promises_.push_back({count, now_ns + tasks::promise_ns(loads[chosen])});
     any = true;
@@ -58,16 +58,16 @@ Answer Balancer::take_guest(Guest guest, RequestId request, tasks::Moved moved) 
   if (promised(base::clock_ns()) > 0) --promises_.front().count;
   if (!tasks_.is_open())
     return Answer::reply(Status::error(OFFPATH_ERR_STATE, "no executors run here, as no functions are registered"));
-  const auto number = tasks_.number_of(std::move(moved.function));
+  const auto number = tasks_.functions().number_of(std::move(moved.function));
   if (!number.ok()) return Answer::reply(number.status());
   guest.task = std::move(moved.task);
   guest.task.function = number.value();
   const auto give_back = [&] {
-    for (const uint64_t place : guest.places) tasks_.release(place);
+    for (const uint64_t place : guest.places) tasks_.room().release(place);
     return Answer::reply(Status::error(OFFPATH_ERR_NO_MEMORY, "there is no room for a task of another node"));
   };
   const auto take = [&](uint64_t bytes, uint64_t& place) {
-    const auto reserved = tasks_.reserve(bytes);
+    const auto reserved = tasks_.room().reserve(bytes);
     if (!reserved) return false;
     place = *reserved;
     guest.places.push_back(place);
@@ -77,7 +77,7 @@ Answer Balancer::take_guest(Guest guest, RequestId request, tasks::Moved moved) 
   if (moved.argument_bytes > 0 && !take(moved.argument_bytes, guest.argument)) return give_back();
   guest.task.argument.resize(std::max<size_t>(guest.task.argument.size(), moved.argument_bytes));
   graph::Graph graph;
-  graph.scratch = room();
+  graph.scratch = tasks_.room().memory();
   graph.interpreted = true;
   graph.shortfall = OFFPATH_ERR_SHORT;
   if (guest.argument != 0)
@@ -105,7 +105,7 @@ void Balancer::host(uint64_t id, Guest& guest) {
   guest.came_ns = base::clock_ns();
   if (guest.argument != 0) {
     const size_t bytes = guest.task.argument.size();
-    const uint8_t* from = tasks_.at(guest.argument, bytes);
+    const uint8_t* from = tasks_.room().at(guest.argument, bytes);
     std::copy(from, from + bytes, guest.task.argument.begin());
   }
   tasks_.host(id, guest.task);
@@ -129,7 +129,7 @@ Answer Balancer::results_of(Guest& guest, uint64_t id, RequestId request) {
   guest.collector = request;
   answering_[request] = id;
   graph::Graph graph;
-  graph.scratch = room();
+  graph.scratch = tasks_.room().memory();
   graph.interpreted = true;
   graph.offer(guest.from, tasks::kOutcomeTag, graph::scratch_place(guest.outcome), tasks::kOutcomeBytes);
   for (uint32_t i = 0; i < guest.task.ranges.size(); ++i) {
@@ -148,17 +148,17 @@ void Balancer::on_guest_ended(uint64_t id, const TaskEnd& end) {
   guest.stage = end.status.ok() ? Guest::Stage::done : Guest::Stage::failed;
   if (end.status.ok()) {
     const uint64_t here_ns = base::clock_ns() - guest.came_ns;
-    encode(
-        tasks::Outcome{end.run_ns, here_ns - std::min(here_ns, end.run_ns)},
-        std::span<uint8_t, tasks::kOutcomeBytes>(tasks_.at(guest.outcome, tasks::kOutcomeBytes), tasks::kOutcomeBytes));
+    encode(tasks::Outcome{end.run_ns, here_ns - std::min(here_ns, end.run_ns)},
+           std::span<uint8_t, tasks::kOutcomeBytes>(tasks_.room().at(guest.outcome, tasks::kOutcomeBytes),
+                                                    tasks::kOutcomeBytes));
   }
   const RequestId request = std::exchange(guest.collector, 0);
   if (request == 0) return;
   if (end.status.ok()) {
-    engine_->answer(request, results_of(guest, id, request));
+    engine_.answer(request, results_of(guest, id, request));
   } else {
     answering_.erase(request);
-    engine_->answer(request, Answer::reply(end.status));
+    engine_.answer(request, Answer::reply(end.status));
     forget(id);
   }
 }
@@ -169,8 +169,8 @@ void Balancer::drop(uint64_t id) {
   guest.unwanted = true;
   if (guest.collector != 0 && guest.stage == Guest::Stage::runs) {
     answering_.erase(guest.collector);
-    engine_->answer(std::exchange(guest.collector, 0),
-                    Answer::reply(Status::error(OFFPATH_ERR_CANCELLED, "the task was dropped")));
+    engine_.answer(std::exchange(guest.collector, 0),
+                   Answer::reply(Status::error(OFFPATH_ERR_CANCELLED, "the task was dropped")));
   }
   if (guest.stage == Guest::Stage::runs) return tasks_.cancel_guest(id);  // it may be forgotten by this
   if (guest.stage == Guest::Stage::comes && guest.request != 0) return;
@@ -181,7 +181,7 @@ void Balancer::drop(uint64_t id) {
 void Balancer::forget(uint64_t id) {
   const Guest guest = std::move(guests_.extract(id).mapped());
   guest_of_.erase({guest.client, guest.team, guest.from, guest.number});
-  for (const uint64_t place : guest.places) tasks_.release(place);
+  for (const uint64_t place : guest.places) tasks_.room().release(place);
 }
 
 void Balancer::on_answered(engine::ClientId client, uint64_t team, RequestId request, const Status& status) {
@@ -204,7 +204,7 @@ void Balancer::on_answered(engine::ClientId client, uint64_t team, RequestId req
       const RequestId collector = std::exchange(guest.collector, 0);
       if (collector != 0) {
         answering_.erase(collector);
-        engine_->answer(collector, Answer::reply(Status::error(OFFPATH_ERR_STATE, "the task did not come")));
+        engine_.answer(collector, Answer::reply(Status::error(OFFPATH_ERR_STATE, "the task did not come")));
       }
       return forget(id);
     }

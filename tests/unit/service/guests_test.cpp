@@ -24,7 +24,6 @@ class Guests : public ::testing::Test {
   static constexpr uint64_t kNumber = 5;
   Guests() {
     std::ignore = tasks_.register_function(2, 0, service::Home{memory::make_direct(), nullptr, 0, 0}, function_);
-    balancer_.use(cluster_.engine_of(1));
     cluster_.engine_of(1).set_responder(&balancer_);
   }
   uint64_t say(std::vector<uint8_t> body) {
@@ -43,7 +42,8 @@ class Guests : public ::testing::Test {
   std::vector<engine::TeamHandle> team_ = cluster_.make_team({0, 1}, 1);
   service::Tasks tasks_{{}, -1, [] {}, [](int, uint32_t) {}, [](uint64_t, uint32_t, const service::TaskEnd&) {}};
   Nothing nothing_;
-  service::Balancer balancer_{service::Balancer::Mode::on, tasks_, nothing_, [] { return false; }};
+  service::Balancer balancer_{service::Balancer::Mode::on, cluster_.engine_of(1), tasks_, nothing_,
+                              [] { return false; }};
   uint64_t context_ = 1u << 20;
 };
 
