@@ -37,26 +37,29 @@ ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, b
       service_(service),
       aliases_(std::move(aliases)),
       reflection_(std::move(reflection)),
-      files_(id, view_, order_, [this](uint32_t index, offpath_status_t status) { finish(index, status); }),
       task_numbers_(session::kSlotCount),
-      is_held_(session::kSlotCount),
       remotes_(session::kSlotCount) {
   if (reflection_ == nullptr) return;
   const memory::Region here{view_.shared_address(), view_.shared_bytes(), view_.shared_data(), view_.mapping()};
   programs_memory_ = memory::make_mapped(here, nullptr);
 }
 
+void ServedClient::use(const Workplace& here, std::shared_ptr<memory::Port> memory) {
+  here_ = &here;
+  memory_ = std::move(memory);
+  files_.emplace(here.engine, here.file_threads, here.worker, id_, view_, order_,
+                 [this](uint32_t index, offpath_status_t status) { finish(index, status); });
+}
+
 bool ServedClient::has_submission() const {
   if (view_.corrupt()) return false;
-  if (!released_.empty()) return true;
+  if (gates_.any_opened()) return true;
   const session::SegmentHeader& head = view_.header();
   return head.submitted.load(std::memory_order_seq_cst) != head.consumed.load(std::memory_order_relaxed) ||
          view_.is_asked();
 }
 
-bool ServedClient::take_submissions(engine::Engine& engine, ops::onesided::Target& target) {
-  engine_ = &engine;
-  target_ = &target;
+bool ServedClient::take_submissions() {
   bool any = begin_released();
   for (uint32_t most = session::kSlotCount; most > 0 && take_submission(); --most) {
     any = true;
@@ -72,7 +75,7 @@ bool ServedClient::take_submission() {
   take_aliases();  // what was submitted with them may not meet older ones
   Slot& slot = view_.slot(*index);
   if (slot.state.load(std::memory_order_acquire) != static_cast<uint32_t>(SlotState::posted)) return true;
-  if (is_held_[*index]) return true;                 // behind a gate: it was taken before
+  if (gates_.is_held(*index)) return true;           // behind a gate: it was taken before
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
   if (counted(kind) == Counted::yes) {
     in_flight_.begin(*index, InFlight::now_ns());
@@ -132,13 +135,10 @@ Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
     case OpKind::window_open:
       return open_window(slot);
     case OpKind::window_close:
-      return close_window(index, slot);
     case OpKind::window_give_up:
-      return give_up_window(index, slot);
     case OpKind::window_attach:
-      return attach_memory(slot);
     case OpKind::window_detach:
-      return detach_memory(index, slot);
+      return change_window(kind, index, slot);
     case OpKind::remote:
       return begin_remote(index, slot);
     case OpKind::function:
@@ -150,14 +150,14 @@ Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
       return {};
     case OpKind::file_open:
       if (reflection_ != nullptr) return Status::error(OFFPATH_ERR_STATE, "files of a host stay there");
-      return files_.open(index, slot);
+      return files_->open(index, slot);
     case OpKind::file_close:
-      files_.close(static_cast<uint32_t>(slot.address));
+      files_->close(static_cast<uint32_t>(slot.address));
       return {};
     case OpKind::file_write:
-      return files_.ask(*engine_, index, slot, ops::FileWay::write);
+      return files_->ask(index, slot, ops::FileWay::write);
     case OpKind::file_read:
-      return files_.ask(*engine_, index, slot, ops::FileWay::read);
+      return files_->ask(index, slot, ops::FileWay::read);
     case OpKind::gate:  // of no team that there is
     case OpKind::none:
       break;
@@ -196,10 +196,10 @@ Status ServedClient::create_team(const Slot& slot) {
   std::vector<uint64_t> node_keys;  // by member
   for (const uint32_t address : arguments->address_of) node_keys.push_back(node_of[address]);
   spec.members = engine::Roster(workers, arguments->address_of);
-  const auto handle = engine_->add_team(spec);
+  const auto handle = here_->engine.add_team(spec);
   if (!handle.ok()) return handle.status();
-  balancer_->add_team(id_, handle.value(), spec, worker_);
-  teams_[record] = {handle.value(), ops::Topology::make(arguments->rank, node_keys), 0, {}, false, {}};
+  here_->balancer.add_team(id_, handle.value(), spec, here_->worker);
+  teams_[record] = {handle.value(), ops::Topology::make(arguments->rank, node_keys), 0, {}};
   if (arguments->size > team_size_) {
     rank_ = arguments->rank;
     team_size_ = arguments->size;
@@ -208,16 +208,16 @@ Status ServedClient::create_team(const Slot& slot) {
 }
 
 void ServedClient::give_up_team(uint64_t record) {
-  if (const auto team = teams_.find(record); team != teams_.end()) engine_->give_up_team(team->second.handle);
+  if (const auto team = teams_.find(record); team != teams_.end()) here_->engine.give_up_team(team->second.handle);
 }
 
 void ServedClient::destroy_team(uint64_t record) {
   const auto team = teams_.find(record);
   if (team == teams_.end()) return;
   close_windows_of(record);
-  balancer_->remove_team(team->second.handle);
-  for (const Held& held : team->second.held) is_held_[held.slot] = false;
-  engine_->remove_team(team->second.handle);
+  here_->balancer.remove_team(team->second.handle);
+  gates_.remove_team(record);
+  here_->engine.remove_team(team->second.handle);
   teams_.erase(team);
 }
 
@@ -241,8 +241,7 @@ Status ServedClient::begin_operation(OpKind kind, uint32_t index, Slot& slot) {
   graph.ends = ends_of(slot);
   show_work(slot, graph, team.topology);
   session::SegmentView::note_start(slot);
-  slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
-  engine_->post(team.handle, sequence, std::move(graph), index, spoilt);
+  here_->engine.post(team.handle, sequence, std::move(graph), index, spoilt);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "ops/onesided/target.hpp"
 #include "service/charges.hpp"
 #include "service/completion_count.hpp"
+#include "service/gates.hpp"
 #include "service/in_flight.hpp"
 #include "service/reflection.hpp"
 #include "service/served_files.hpp"
@@ -20,26 +21,29 @@
 #include "session/segment_view.hpp"
 #include "tasks/order.hpp"
 
-#include <deque>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 
 namespace offpath::service {
+
+// What a worker has for its clients.
+struct Workplace {
+  engine::Engine& engine;
+  ops::onesided::Target& target;
+  Tasks& tasks;
+  Balancer& balancer;
+  memory::FileThreads& file_threads;
+  uint32_t worker;
+};
 
 class ServedClient {
  public:
   ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket, session::SegmentView view,
                const session::ServiceId& service, std::shared_ptr<memory::Aliases> aliases,
                std::unique_ptr<Reflection> reflection = nullptr);
-  // Before anything is taken from it. `tasks`, `balancer`, `file_threads`: those of that worker.
-  void use(Tasks& tasks, Balancer& balancer, memory::FileThreads& file_threads, uint32_t worker,
-           std::shared_ptr<memory::Port> memory) {
-    tasks_ = &tasks;
-    balancer_ = &balancer;
-    files_.use(file_threads, worker);
-    worker_ = worker;
-    memory_ = std::move(memory);
-  }
+  // Before anything is taken from it; `here` stays.
+  void use(const Workplace& here, std::shared_ptr<memory::Port> memory);
 
   engine::ClientId id() const { return id_; }
   int socket() const { return socket_.get(); }
@@ -50,12 +54,12 @@ class ServedClient {
   bool has_submission() const;
   // It wrote nonsense where it may not: whoever serves it should let it go.
   bool broken() const { return view_.corrupt(); }
-  // Takes what is submitted now, if anything, and carries it out on the engine; says after each that this worker lives. A client
-  // that goes on submitting does not keep others from their turn. Windows are opened in `target`: both are the worker's, and stay.
-  bool take_submissions(engine::Engine& engine, ops::onesided::Target& target);
+  // Takes what is submitted now, if anything, and carries it out; says after each that this worker lives. A client that goes on
+  // submitting does not keep others from their turn.
+  bool take_submissions();
 
   // A descriptor has come for one of its files; none: this process could not take it.
-  void take_file(uint32_t number, base::Fd descriptor) { files_.take(number, std::move(descriptor)); }
+  void take_file(uint32_t number, base::Fd descriptor) { files_->take(number, std::move(descriptor)); }
 
   void charge(const Charges::Share& share);
 
@@ -102,18 +106,10 @@ class ServedClient {
   void on_task_ended(uint32_t index, const TaskEnd& end);
 
  private:
-  // Taken, and behind a gate of its team, or one itself.
-  struct Held {
-    session::OpKind kind;
-    uint32_t slot;
-    tasks::Order::Verdict verdict = tasks::Order::Verdict::waits;  // of a gate: ready, waits or fails
-  };
   struct ServedTeam {
     engine::TeamHandle handle = 0;
     ops::Topology topology;
     uint64_t next_sequence = 0;
-    std::deque<Held> held;  // in the order of posting; the first is a gate
-    bool spoilt = false;    // what the next operation comes after has failed
     ops::KeptGraphs graphs;
   };
 
@@ -156,17 +152,12 @@ class ServedClient {
 
   // served_windows.cpp
   base::Status open_window(const session::Slot& slot);
-  base::Status close_window(uint32_t index, const session::Slot& slot);
-  base::Status give_up_window(uint32_t index, const session::Slot& slot);
-  // Ends what waits until nothing works on memory any more.
-  std::function<void()> released(uint32_t index);
+  // Closes it or gives it up, or attaches or detaches memory.
+  base::Status change_window(session::OpKind kind, uint32_t index, const session::Slot& slot);
   // Null: nothing is written down.
   std::shared_ptr<remote::Journal> journal_for(const session::WindowRecord& record, uint32_t members) const;
-  base::Status attach_memory(const session::Slot& slot);
-  base::Status detach_memory(uint32_t index, const session::Slot& slot);
   void close_windows_of(uint64_t team);
   base::Status begin_remote(uint32_t index, session::Slot& slot);
-  base::Result<graph::Request> make_request(const session::Slot& slot, const ServedWindow& window) const;
   void finish_remote(uint32_t index, const base::Status& status);
 
   // served_tasks.cpp
@@ -184,8 +175,8 @@ class ServedClient {
   // served_gates.cpp
   // Whether it is a gate, or has to wait for one.
   bool hold(session::OpKind kind, uint32_t index);
-  ServedTeam* held_by(session::OpKind kind, const session::Slot& slot);
-  void open_gate(uint32_t index, bool well);
+  // The team in whose order it begins.
+  uint64_t ordered_by(session::OpKind kind, const session::Slot& slot) const;
   // Whether there was something that may begin now.
   bool begin_released();
   bool take_submission();
@@ -195,8 +186,7 @@ class ServedClient {
   // served_view.cpp
   void show_operation(uint32_t index, session::OldestRecord& record) const;
 
-  engine::Engine* engine_ = nullptr;
-  ops::onesided::Target* target_ = nullptr;
+  const Workplace* here_ = nullptr;
   engine::ClientId id_;
   pid_t process_;
   uint32_t rank_ = session::kUnknownRank;  // in its largest team
@@ -210,21 +200,16 @@ class ServedClient {
   std::unique_ptr<Reflection> reflection_;              // null: the segment is the client's own
   std::unordered_map<uint64_t, ServedTeam> teams_;      // by arena offset of the record
   std::unordered_map<uint64_t, ServedWindow> windows_;  // by arena offset of the record
-  Tasks* tasks_ = nullptr;
-  Balancer* balancer_ = nullptr;
-  uint32_t worker_ = 0;
   std::shared_ptr<memory::Port> memory_;
   std::shared_ptr<memory::Port> programs_memory_;  // of a client on another machine: what its vector programs work on
   tasks::Order order_{session::kSlotCount};
   std::unordered_map<uint32_t, tasks::Task> waiting_tasks_;  // by slot
-  ServedFiles files_;
-  std::vector<uint64_t> task_numbers_;          // by slot: of the task that was there last
-  std::vector<tasks::Order::Decided> decided_;  // not acted upon yet
+  std::optional<ServedFiles> files_;                         // once it is used
+  std::vector<uint64_t> task_numbers_;                       // by slot: of the task that was there last
+  std::vector<tasks::Order::Decided> decided_;               // not acted upon yet
   bool settling_ = false;
-  std::unordered_map<uint32_t, uint64_t> gates_;  // slots of those that wait: their team's record
-  std::vector<uint64_t> released_;                // teams whose first gate is open
-  std::vector<bool> is_held_;                     // by slot
-  std::vector<Remote> remotes_;                   // by slot; without operations: none is under way
+  Gates gates_{order_};
+  std::vector<Remote> remotes_;  // by slot; without operations: none is under way
 };
 
 }  // namespace offpath::service

@@ -77,7 +77,7 @@ void ServedClient::on_finished(uint64_t context, const Status& status) {
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
   const auto index = static_cast<uint32_t>(context);
   if ((context & kRemoteContext) != 0) return finish_remote(index, status);
-  if ((context & ServedFiles::kContext) != 0) return files_.end(index, status);
+  if ((context & ServedFiles::kContext) != 0) return files_->end(index, status);
   finish(index, status.code());
 }
 

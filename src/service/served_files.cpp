@@ -15,7 +15,6 @@ using base::Fd;
 using base::Result;
 using base::Status;
 using session::Slot;
-using session::SlotState;
 using tasks::Order;
 
 namespace {
@@ -70,7 +69,7 @@ Status ServedFiles::adopt(uint32_t number, Fd descriptor) {
   return {};
 }
 
-Status ServedFiles::ask(engine::Engine& engine, uint32_t index, const Slot& slot, ops::FileWay way) {
+Status ServedFiles::ask(uint32_t index, const Slot& slot, ops::FileWay way) {
   if (order_.is_under_way(index)) return Status::error(OFFPATH_ERR_ARGUMENT, "the slot of a transfer is used twice");
   auto transfer = files::decode(view_.record(slot));
   Status status = transfer.ok() ? files::check(transfer.value()) : transfer.status();
@@ -84,7 +83,7 @@ Status ServedFiles::ask(engine::Engine& engine, uint32_t index, const Slot& slot
   Asked asked{way, file->second, std::move(transfer.value())};
   switch (order_.begin(index, asked.transfer.after, {}).verdict) {
     case Order::Verdict::ready:
-      return begin(engine, index, std::move(asked));
+      return begin(index, std::move(asked));
     case Order::Verdict::waits:
       waiting_[index] = std::move(asked);
       return {};
@@ -97,29 +96,29 @@ Status ServedFiles::ask(engine::Engine& engine, uint32_t index, const Slot& slot
   return Status::error(OFFPATH_ERR_ARGUMENT, "a transfer comes after an operation that is none");
 }
 
-void ServedFiles::decide(engine::Engine& engine, const Order::Decided& decided) {
+void ServedFiles::decide(const Order::Decided& decided) {
   auto waiting = waiting_.extract(decided.slot);
   if (waiting.empty()) return;
-  const Status status = decided.may_begin ? begin(engine, decided.slot, std::move(waiting.mapped()))
+  const Status status = decided.may_begin ? begin(decided.slot, std::move(waiting.mapped()))
                                           : Status::error(OFFPATH_ERR_DEPENDENCE,
                                                           "an operation that the transfer comes after has failed");
   if (!status.ok()) finish_(decided.slot, status.code());
 }
 
 // Transfers are operations of a team that nobody else is in.
-Result<engine::TeamHandle> ServedFiles::own_team(engine::Engine& engine) {
+Result<engine::TeamHandle> ServedFiles::own_team() {
   if (own_team_ != 0) return own_team_;
   engine::TeamSpec spec;
   base::fill_random(spec.id.bytes.data(), spec.id.bytes.size());
   spec.members = {{true, worker_, {}}};
   spec.client = client_;
-  auto team = engine.add_team(std::move(spec));
+  auto team = engine_.add_team(std::move(spec));
   if (team.ok()) own_team_ = team.value();
   return team;
 }
 
-Status ServedFiles::begin(engine::Engine& engine, uint32_t index, Asked asked) {
-  const auto team = own_team(engine);
+Status ServedFiles::begin(uint32_t index, Asked asked) {
+  const auto team = own_team();
   if (!team.ok()) return team.status();
   Begun begun{asked.transfer.memory.bytes, std::make_shared<memory::FileError>(0)};
   if (asked.way == ops::FileWay::read) {
@@ -130,12 +129,11 @@ Status ServedFiles::begin(engine::Engine& engine, uint32_t index, Asked asked) {
   }
   const bool locked = asked.transfer.locked;
   graph::Graph graph = ops::expand(std::move(asked.transfer), asked.way, begun.bytes,
-                                   memory::make_file(std::move(asked.file), threads_, begun.error, locked));
+                                   memory::make_file(std::move(asked.file), &threads_, begun.error, locked));
   begun_[index] = std::move(begun);
   Slot& slot = view_.slot(index);
   session::SegmentView::note_start(slot);
-  slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
-  engine.post(team.value(), next_++, std::move(graph), kContext | index);
+  engine_.post(team.value(), next_++, std::move(graph), kContext | index);
   return {};
 }
 

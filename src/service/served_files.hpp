@@ -22,22 +22,24 @@ class ServedFiles {
   static constexpr uint64_t kContext = uint64_t{1} << 34;  // of an operation; the rest is the slot's index
   using Finish = std::function<void(uint32_t index, offpath_status_t status)>;
 
-  // View and order are the client's, and stay. `finish`: ends a transfer.
-  ServedFiles(engine::ClientId client, session::SegmentView& view, tasks::Order& order, Finish finish)
-      : client_(client), view_(view), order_(order), finish_(std::move(finish)) {}
-  // Before anything is taken from the client: the threads of that worker.
-  void use(memory::FileThreads& threads, uint32_t worker) {
-    threads_ = &threads;
-    worker_ = worker;
-  }
+  // Of that worker, and of the client; all stay. `finish`: ends a transfer.
+  ServedFiles(engine::Engine& engine, memory::FileThreads& threads, uint32_t worker, engine::ClientId client,
+              session::SegmentView& view, tasks::Order& order, Finish finish)
+      : engine_(engine),
+        threads_(threads),
+        worker_(worker),
+        client_(client),
+        view_(view),
+        order_(order),
+        finish_(std::move(finish)) {}
 
   // A descriptor has come for one of them; none: this process could not take it.
   void take(uint32_t number, base::Fd descriptor);
   base::Status open(uint32_t index, const session::Slot& slot);
   void close(uint32_t number) { files_.erase(number); }
-  base::Status ask(engine::Engine& engine, uint32_t index, const session::Slot& slot, ops::FileWay way);
+  base::Status ask(uint32_t index, const session::Slot& slot, ops::FileWay way);
   // What a transfer comes after has ended.
-  void decide(engine::Engine& engine, const tasks::Order::Decided& decided);
+  void decide(const tasks::Order::Decided& decided);
   void end(uint32_t index, const base::Status& status);
 
  private:
@@ -54,15 +56,16 @@ class ServedFiles {
   };
 
   base::Status adopt(uint32_t number, base::Fd descriptor);
-  base::Status begin(engine::Engine& engine, uint32_t index, Asked asked);
-  base::Result<engine::TeamHandle> own_team(engine::Engine& engine);
+  base::Status begin(uint32_t index, Asked asked);
+  base::Result<engine::TeamHandle> own_team();
 
+  engine::Engine& engine_;
+  memory::FileThreads& threads_;
+  const uint32_t worker_;
   const engine::ClientId client_;
   session::SegmentView& view_;
   tasks::Order& order_;
   const Finish finish_;
-  memory::FileThreads* threads_ = nullptr;
-  uint32_t worker_ = 0;
   std::unordered_map<uint32_t, Descriptor> files_;  // by number
   std::unordered_map<uint32_t, base::Fd> passed_;   // likewise; have come, and are not opened yet
   std::unordered_map<uint32_t, uint32_t> awaited_;  // likewise: the slots of those that have not come

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gates: operations of a team that come after tasks or other operations. What is posted on the team behind a gate waits here, in
-// its order, so that operations of a team still begin as they were posted.
+// Gates: operations of a team that come after tasks or other operations. What is posted on the team behind a gate waits, so
+// that operations of a team still begin as they were posted.
 #include "base/log.hpp"
 #include "service/served_client.hpp"
-
-#include <algorithm>
-#include <utility>
 
 namespace offpath::service {
 
@@ -14,34 +11,20 @@ using session::OpKind;
 using session::Slot;
 using tasks::Order;
 
-// Null: nothing holds it. What closes a team or a window comes after what was posted there.
-ServedClient::ServedTeam* ServedClient::held_by(OpKind kind, const Slot& slot) {
-  uint64_t record = slot.team;
+// 0: of none. What closes a team or a window comes after what was posted there.
+uint64_t ServedClient::ordered_by(OpKind kind, const Slot& slot) const {
   if (kind == OpKind::remote || kind == OpKind::window_close) {
     const auto window = windows_.find(slot.window);
-    if (window == windows_.end()) return nullptr;
-    record = window->second.team;
-  } else if (!does(kind, session::kInSequence) && kind != OpKind::team_destroy && kind != OpKind::gate) {
-    return nullptr;
+    return window == windows_.end() ? 0 : window->second.team;
   }
-  const auto team = teams_.find(record);
-  return team == teams_.end() ? nullptr : &team->second;
+  return does(kind, session::kInSequence) || kind == OpKind::team_destroy ? slot.team : 0;
 }
 
 bool ServedClient::hold(OpKind kind, uint32_t index) {
   const Slot& slot = view_.slot(index);
-  ServedTeam* const team = held_by(kind, slot);
-  if (team == nullptr) return false;
-  const auto last =
-      std::find_if(team->held.rbegin(), team->held.rend(), [](const Held& held) { return held.kind == OpKind::gate; });
-  if (kind != OpKind::gate) {
-    if (team->held.empty()) return false;
-    if (order_.is_under_way(index)) order_.note_after(index, last->slot);
-    team->held.push_back({kind, index});
-    is_held_[index] = true;
-    return true;
-  }
-  const uint64_t record = slot.team;  // the client may change it
+  if (kind != OpKind::gate) return gates_.any() && gates_.hold(ordered_by(kind, slot), kind, index);
+  const uint64_t team = slot.team;  // the client may change it
+  if (!teams_.contains(team)) return false;
   const auto after = tasks::decode_gate(view_.record(slot));
   Status status = after.status();
   if (status.ok() && order_.is_under_way(index))
@@ -57,60 +40,32 @@ bool ServedClient::hold(OpKind kind, uint32_t index) {
     finish(index, status.code(), session::Counted::no);
     return true;
   }
-  if (last != team->held.rend()) order_.note_after(index, last->slot);
-  team->held.push_back({kind, index, verdict});
-  is_held_[index] = true;
-  if (verdict == Order::Verdict::waits) gates_[index] = record;
-  if (team->held.size() == 1) begin_held(record);
+  if (gates_.add(team, index, verdict)) begin_held(team);
   return true;
 }
 
-// What it waits for has ended, in whatever the engine does just now: it is acted upon in the next round.
-void ServedClient::open_gate(uint32_t index, bool well) {
-  const auto gate = gates_.find(index);
-  if (gate == gates_.end()) return;
-  const uint64_t record = gate->second;
-  gates_.erase(gate);
-  const auto team = teams_.find(record);
-  if (team == teams_.end()) return;
-  for (Held& held : team->second.held) {
-    if (held.kind == OpKind::gate && held.slot == index)
-      held.verdict = well ? Order::Verdict::ready : Order::Verdict::fails;
-  }
-  released_.push_back(record);
-}
-
 bool ServedClient::begin_released() {
-  const bool any = !released_.empty();
-  while (!released_.empty()) {
-    const uint64_t record = released_.back();
-    released_.pop_back();
-    begin_held(record);
+  bool any = false;
+  while (const auto team = gates_.take_opened()) {
+    begin_held(*team);
+    any = true;
   }
   return any;
 }
 
-void ServedClient::begin_held(uint64_t record) {
-  while (true) {
-    const auto team = teams_.find(record);  // each time: one of them may destroy it
-    if (team == teams_.end() || team->second.held.empty()) return;
-    const Held first = team->second.held.front();
-    if (first.kind == OpKind::gate && first.verdict == Order::Verdict::waits) return;
-    team->second.held.pop_front();
-    is_held_[first.slot] = false;
-    if (first.kind != OpKind::gate) {
-      begin(first.kind, first.slot);
-      continue;
+void ServedClient::begin_held(uint64_t team) {
+  while (const auto held = gates_.next(team)) {  // one of them may destroy it
+    if (held->kind != OpKind::gate) {
+      begin(held->kind, held->slot);
+    } else {
+      finish(held->slot, OFFPATH_OK, session::Counted::no);
+      note_end(held->slot, true);
     }
-    if (first.verdict == Order::Verdict::fails) team->second.spoilt = true;
-    finish(first.slot, OFFPATH_OK, session::Counted::no);
-    note_end(first.slot, true);
   }
 }
 
-Status ServedClient::take_spoilt(uint64_t record) {
-  const auto team = teams_.find(record);
-  if (team == teams_.end() || !std::exchange(team->second.spoilt, false)) return {};
+Status ServedClient::take_spoilt(uint64_t team) {
+  if (!gates_.any() || !gates_.take_spoilt(team)) return {};
   return Status::error(OFFPATH_ERR_DEPENDENCE, "an operation that this one comes after has failed");
 }
 

@@ -13,7 +13,6 @@ namespace offpath::service {
 
 using base::Status;
 using session::Slot;
-using session::SlotState;
 using tasks::Order;
 
 // The service has mapped it, and keeps no descriptor; the client has one. Without it everything is copied, as from a host.
@@ -41,8 +40,8 @@ Home ServedClient::make_home(uint64_t descriptor) const {
 Status ServedClient::register_function(uint32_t index, const Slot& slot) {
   auto function = tasks::decode_function(view_.record(slot));
   if (!function.ok()) return function.status();
-  const Home home = tasks_->knows(id_) ? Home{} : make_home(slot.address);
-  return tasks_->register_function(id_, index, home, std::move(function.value()));
+  const Home home = here_->tasks.knows(id_) ? Home{} : make_home(slot.address);
+  return here_->tasks.register_function(id_, index, home, std::move(function.value()));
 }
 
 Status ServedClient::begin_task(uint32_t index, const Slot& slot) {
@@ -80,12 +79,9 @@ Status ServedClient::begin_task(uint32_t index, const Slot& slot) {
 }
 
 Status ServedClient::start_task(uint32_t index, tasks::Task task) {
-  Slot& slot = view_.slot(index);
-  const Status status = tasks_->submit(id_, index, std::move(task));
-  if (!status.ok()) return status;
-  session::SegmentView::note_start(slot);
-  slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
-  return {};
+  const Status status = here_->tasks.submit(id_, index, std::move(task));
+  if (status.ok()) session::SegmentView::note_start(view_.slot(index));
+  return status;
 }
 
 void ServedClient::cancel_task(const Slot& slot) {
@@ -97,7 +93,7 @@ void ServedClient::cancel_task(const Slot& slot) {
   if (waiting_tasks_.erase(task) > 0) {
     on_task_ended(task, {Status::error(OFFPATH_ERR_CANCELLED, "the task was cancelled")});
   } else {
-    tasks_->cancel(id_, task);
+    here_->tasks.cancel(id_, task);
   }
 }
 
@@ -133,9 +129,9 @@ void ServedClient::note_end(uint32_t index, bool well) {
   while (!decided_.empty()) {
     const Order::Decided next = decided_.back();
     decided_.pop_back();
-    open_gate(next.slot, next.may_begin);
+    gates_.open(next.slot, next.may_begin);
     decide_task(next);
-    files_.decide(*engine_, next);
+    files_->decide(next);
   }
   settling_ = false;
 }

@@ -69,7 +69,7 @@ void ServedClient::show_operation(uint32_t index, session::OldestRecord& record)
   } else if (does(kind, session::kNamesAfter) && kind != session::OpKind::task) {
     if (const auto transfer = files::decode(view_.record(slot)); transfer.ok()) bytes = transfer->memory.bytes;
   } else if (const auto team = teams_.find(slot.team); team != teams_.end()) {
-    standing = engine_->standing(team->second.handle, slot.sequence);
+    standing = here_->engine.standing(team->second.handle, slot.sequence);
     team_size = team->second.topology.size();
     if (kind == session::OpKind::collective) {
       if (const auto collective = collective::decode(view_.record(slot)); collective.ok()) {

@@ -6,7 +6,6 @@ namespace offpath::service {
 
 using base::Status;
 using session::Slot;
-using session::SlotState;
 using session::WindowRecord;
 
 namespace {
@@ -24,8 +23,8 @@ Status ServedClient::open_window(const Slot& slot) {
   const uint64_t id = record->id;
   const bool dynamic = (record->flags & session::kDynamicWindow) != 0;
   const bool keeps = (record->flags & session::kKeptWindow) != 0;
-  const Status status = target_->open(id_, team_record, id, record->base, record->bytes, dynamic,
-                                      journal_for(*record, team->second.topology.size()), keeps);
+  const Status status = here_->target.open(id_, team_record, id, record->base, record->bytes, dynamic,
+                                           journal_for(*record, team->second.topology.size()), keeps);
   if (!status.ok()) return status;
   auto operations = std::make_shared<Operations>();
   operations->record = offset;
@@ -42,40 +41,23 @@ std::shared_ptr<remote::Journal> ServedClient::journal_for(const WindowRecord& r
   return std::make_shared<remote::Journal>(memory, members, view_.mapping());
 }
 
-std::function<void()> ServedClient::released(uint32_t index) {
-  return [this, index] { view_.finish(index, OFFPATH_OK, session::Counted::no); };
-}
-
-Status ServedClient::give_up_window(uint32_t index, const Slot& slot) {
+Status ServedClient::change_window(session::OpKind kind, uint32_t index, const Slot& slot) {
   const auto found = windows_.find(slot.window);
   if (found == windows_.end()) return no_window();
-  return target_->give_up(id_, found->second.team, found->second.id, released(index));
-}
-
-Status ServedClient::close_window(uint32_t index, const Slot& slot) {
-  const auto found = windows_.find(slot.window);
-  if (found == windows_.end()) return no_window();
-  const ServedWindow window = std::move(found->second);
+  const uint64_t team = found->second.team, id = found->second.id;
+  // It ends when nothing works on memory any more.
+  const auto released = [this, index] { view_.finish(index, OFFPATH_OK, session::Counted::no); };
+  if (kind == session::OpKind::window_give_up) return here_->target.give_up(id_, team, id, released);
+  if (kind == session::OpKind::window_attach) return here_->target.attach(id_, team, id, slot.address, slot.bytes);
+  if (kind == session::OpKind::window_detach) return here_->target.detach(id_, team, id, slot.address, released);
   windows_.erase(found);
-  return target_->close(id_, window.team, window.id, released(index));
-}
-
-Status ServedClient::attach_memory(const Slot& slot) {
-  const auto found = windows_.find(slot.window);
-  if (found == windows_.end()) return no_window();
-  return target_->attach(id_, found->second.team, found->second.id, slot.address, slot.bytes);
-}
-
-Status ServedClient::detach_memory(uint32_t index, const Slot& slot) {
-  const auto found = windows_.find(slot.window);
-  if (found == windows_.end()) return no_window();
-  return target_->detach(id_, found->second.team, found->second.id, slot.address, released(index));
+  return here_->target.close(id_, team, id, released);
 }
 
 void ServedClient::close_windows_of(uint64_t team) {
   std::erase_if(windows_, [&](const auto& entry) {
     if (entry.second.team != team) return false;
-    [[maybe_unused]] const Status status = target_->close(id_, team, entry.second.id, [] {});
+    [[maybe_unused]] const Status status = here_->target.close(id_, team, entry.second.id, [] {});
     return true;
   });
 }
@@ -92,25 +74,15 @@ Status ServedClient::begin_remote(uint32_t index, Slot& slot) {
   }
   remote = {window.operations, window.operations->count.begin()};
   session::SegmentView::note_start(slot);
-  slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
-  if (const Status spoilt = take_spoilt(window.team); !spoilt.ok()) {
-    on_finished(kRemoteContext | index, spoilt);
-    return {};
-  }
-  auto request = make_request(slot, window);
-  if (request.ok()) {
-    engine_->post_request(window.handle, std::move(request.value()), kRemoteContext | index);
+  const Status spoilt = take_spoilt(window.team);
+  auto asked = ops::onesided::read(view_.record(slot), window.id, window.team_size);
+  const uint64_t context = kRemoteContext | index;
+  if (spoilt.ok() && asked.ok()) {
+    here_->engine.post_request(window.handle, ops::onesided::make_request(std::move(asked.value())), context);
   } else {
-    on_finished(kRemoteContext | index, request.status());
+    on_finished(context, spoilt.ok() ? asked.status() : spoilt);
   }
   return {};
-}
-
-base::Result<graph::Request> ServedClient::make_request(const Slot& slot, const ServedWindow& window) const {
-  namespace onesided = ops::onesided;
-  auto remote = onesided::read(view_.record(slot), window.id, window.team_size);
-  if (!remote.ok()) return remote.status();
-  return onesided::make_request(std::move(remote.value()));
 }
 
 void ServedClient::finish_remote(uint32_t index, const Status& status) {

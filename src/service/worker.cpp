@@ -135,7 +135,7 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, const std::shared_
     ServedClient& added = **shared;
     const ClientId id = added.id();
     engine_->add_client(id, memory);
-    added.use(tasks_to_run_, balancer_, file_threads_, options_.engine.worker, memory);
+    added.use(for_clients_, memory);
     if (in_use_) added.show_use();
     clients_[id] = std::move(*shared);
     base::watch(clients_epoll_.get(), added.socket(), id);
@@ -228,7 +228,7 @@ bool Worker::take_submissions() {
   bool any = false;
   ClientId broken = 0;
   for (auto& [id, client] : clients_) {
-    any |= client->take_submissions(*engine_, target_);
+    any |= client->take_submissions();
     if (client->broken()) broken = id;
   }
   const auto is_used = [](const auto& entry) { return entry.second->is_shown_use(); };

@@ -150,6 +150,7 @@ class Worker : public engine::Observer {
   std::thread thread_;
   static constexpr uint32_t kFileThreads = 4;
   memory::FileThreads file_threads_{kFileThreads};  // ends first: what they are at, they tell the engine
+  const Workplace for_clients_{*engine_, target_, tasks_to_run_, balancer_, file_threads_, options_.engine.worker};
 };
 
 }  // namespace offpath::service

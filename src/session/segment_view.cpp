@@ -166,6 +166,7 @@ Result<ProgramArguments> SegmentView::program_arguments(const Slot& slot) const 
 
 void SegmentView::note_start(Slot& slot) {
   if (timed(slot)) slot.started_ns.store(base::clock_ns(), std::memory_order_relaxed);
+  slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
 }
 
 void SegmentView::note_first_byte(Slot& slot) {

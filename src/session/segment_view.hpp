@@ -75,7 +75,7 @@ class SegmentView {
   // u32[count] inside the arena, or null. The client reads them at any time.
   Atomic32* counters_at(uint64_t offset, uint64_t count) const;
 
-  // Notes in a timed slot that it begins, or that its first byte was moved; no more than a comparison in others.
+  // It is under way; its first byte was moved. When is noted in timed slots.
   static void note_start(Slot& slot);
   static void note_first_byte(Slot& slot);
   // Ends the operation and tells so.
