@@ -11,6 +11,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
+#include <vector>
 
 namespace engine_bench {
 
@@ -21,6 +24,13 @@ struct Spent {
   uint64_t most_messages = 0;        // sent by one of them
   uint64_t parts = 0;                // steps and exports of the largest graph
   uint64_t events = 0;               // of the simulation
+};
+
+// What became of a member, where services may die.
+struct Fate {
+  std::optional<offpath_status_t> status;  // of its last operation; none: it has not ended
+  std::set<uint32_t> lost;                 // other members, as it was told
+  double told_ns = 0;                      // of the last one of these
 };
 
 class Many {
@@ -34,8 +44,22 @@ class Many {
 
   // A communicator of all, for what follows.
   offpath::base::Status add_team();
+  // The same, which each joins with its first operation.
+  void expect_team();
   // All post it at once. `ends`: as the MPI front end asks for it.
   offpath::base::Result<Spent> run(offpath::model::Operation operation, offpath::graph::Ends ends);
+  // The same where services may die. `begins_ns`: by member, when it posts the operation; `deaths`: who dies, and when; from now on.
+  // Returns when nothing happens any more. Before the first team, be_mortal().
+  struct Death {
+    uint32_t service;
+    double ns;
+  };
+  void be_mortal();
+  offpath::base::Result<Spent> run(const offpath::model::Operation& operation, offpath::graph::Ends ends,
+                                   const std::vector<double>& begins_ns, const std::vector<Death>& deaths);
+  const Fate& fate(uint32_t member) const;
+  size_t connections(uint32_t member) const;
+  double now_ns() const;
   // Bytes that this process has allocated now, without the buffers for chunks, whose number is bounded. Of one thread.
   static uint64_t allocated_bytes();
 

@@ -17,7 +17,8 @@ void Service::send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payloa
   const size_t kept = is_block ? 0 : payload.size();
   PacketPtr packet(static_cast<Packet*>(malloc(sizeof(Packet) + header.size() + kept)));
   if (packet == nullptr) abort();
-  *packet = {peer, static_cast<uint32_t>(header.size()), static_cast<uint32_t>(payload.size()), is_block, context};
+  *packet = {number_,  peer,   static_cast<uint32_t>(header.size()), static_cast<uint32_t>(payload.size()),
+             is_block, context};
   memcpy(packet->data(), header.data(), header.size());
   if (kept > 0) memcpy(packet->data() + header.size(), payload.data(), kept);
   ++messages_;
@@ -33,6 +34,7 @@ void Service::leave() {
   up_free_ns_ = std::max({up_free_ns_, first.from_ns, world_.events.now_ns()}) +
                 first.packet->bytes_on(world_.machine) / world_.machine.rate_bytes_per_ns;
   world_.events.at(up_free_ns_, [this] {
+    if (dead_) return;
     Packet* const packet = leaving_.front().packet.release();
     leaving_.pop_front();
     if (packet->payload_bytes > 0) {
@@ -53,17 +55,42 @@ void Service::arrive(Packet* packet) {
   world_.events.at(down_free_ns_, [this, packet] { take(packet); });
 }
 
+base::Result<fabric::Peer> Service::connect(fabric::Bytes address) {
+  const fabric::Peer peer = *find(address);
+  if (world_.mortal && connected_.insert(peer).second && world_.services[peer]->dead_) hear_end_of(peer);
+  return peer;
+}
+
+void Service::die() {
+  if (std::exchange(dead_, true)) return;
+  for (const auto& other : world_.services) {
+    if (other->connected_.contains(number_)) other->hear_end_of(number_);
+  }
+}
+
+void Service::hear_end_of(fabric::Peer peer) {
+  world_.events.after(world_.machine.latency_ns, [this, peer] {
+    ended_.push_back(peer);
+    ring();
+  });
+}
+
 bool Service::progress() {
   const model::Service& s = world_.machine.service;
-  bool busy = !sent_.empty();
+  bool busy = !sent_.empty() || !ended_.empty();
   for (const uint64_t context : std::exchange(sent_, {})) receiver_->on_sent(context, true);
   for (size_t left = arrived_.size(); left > 0; --left) {
     const PacketPtr packet = std::move(arrived_.front());
     arrived_.pop_front();
+    if (lost_.contains(packet->from)) continue;
     account_.charge(s.message_ns + packet->payload_bytes * world_.machine.beyond_memory(s.receive_ns_per_byte));
     const uint8_t* const payload = packet->is_block ? world_.anything.data() : packet->data() + packet->header_bytes;
     receiver_->on_message({packet->data(), packet->header_bytes}, {payload, packet->payload_bytes});
     busy = true;
+  }
+  for (const fabric::Peer peer : std::exchange(ended_, {})) {
+    lost_.insert(peer);
+    receiver_->on_peer_lost(peer);
   }
   return busy;
 }

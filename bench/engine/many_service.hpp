@@ -2,6 +2,8 @@
 // One of many services (many.hpp): the planner's worker (model/service.cpp) with a fabric that keeps nothing for a pair of services.
 #pragma once
 
+#include "many.hpp"
+
 #include "engine/engine.hpp"
 #include "model/virtual_coder.hpp"
 #include "model/virtual_memory.hpp"
@@ -9,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <set>
 
 namespace engine_bench {
 
@@ -18,7 +21,7 @@ inline constexpr size_t kAddressBytes = 48;  // of a service with one network
 
 // A message under way, with its header and payload behind it. Of a block's payload only the length is.
 struct Packet {
-  uint32_t to, header_bytes, payload_bytes;
+  uint32_t from, to, header_bytes, payload_bytes;
   bool is_block;
   uint64_t context;
   uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
@@ -39,6 +42,7 @@ struct World {
   std::vector<uint8_t> anything;  // what stands for the bytes of blocks
   uint64_t messages = 0, bytes = 0, ended = 0;
   base::Status problem;
+  bool mortal = false;  // who is connected to whom is kept then, and operations may fail
 };
 
 inline std::vector<uint8_t> address_of(uint32_t number) {
@@ -64,6 +68,11 @@ class Service : public fabric::Fabric, engine::Observer, engine::Neighbours {
 
   engine::Engine& engine() { return engine_; }
   uint64_t messages() const { return messages_; }
+  Fate& fate() { return fate_; }
+  size_t connected_count() const { return connected_.size(); }
+  bool is_dead() const { return dead_; }
+  // Who is connected to it hears so behind all that it has sent.
+  void die();
   void begin(model::Action post) {
     posts_.push_back(std::move(post));
     ring();
@@ -83,7 +92,7 @@ class Service : public fabric::Fabric, engine::Observer, engine::Neighbours {
     memcpy(&number, address.data(), sizeof(number));
     return number;
   }
-  base::Result<fabric::Peer> connect(fabric::Bytes address) override { return *find(address); }
+  base::Result<fabric::Peer> connect(fabric::Bytes address) override;
   void give_up(fabric::Peer) override {}
   uint64_t backlog(fabric::Peer) const override { return 0; }
   void fetch(fabric::Announced, void*, size_t, uint64_t) override {}  // nothing is announced
@@ -107,19 +116,21 @@ class Service : public fabric::Fabric, engine::Observer, engine::Neighbours {
   }
 
   void ring() {
-    if (std::exchange(awake_, true)) return;
+    if (dead_ || std::exchange(awake_, true)) return;
     world_.events.after(world_.machine.service.wake_ns, [this] { work(); });
   }
   void work() {
+    if (dead_) return;
     begun_ns_ = account_.spent_ns();
     for (const model::Action& post : std::exchange(posts_, {})) post();
     const bool busy = engine_.progress();
     account_.then([this, busy] {
-      if (busy || !posts_.empty() || !arrived_.empty() || !sent_.empty()) return work();
+      if (busy || !posts_.empty() || !arrived_.empty() || !sent_.empty() || !ended_.empty()) return work();
       awake_ = false;
     });
   }
   void leave();
+  void hear_end_of(fabric::Peer peer);
   void arrive(Packet* packet);
   void take(Packet* packet) {
     arrived_.emplace_back(packet);
@@ -129,9 +140,13 @@ class Service : public fabric::Fabric, engine::Observer, engine::Neighbours {
   // Observer, Neighbours
   void on_step(engine::ClientId, uint64_t, uint32_t, uint64_t, bool) override {}
   void on_served(engine::ClientId, uint64_t, uint32_t, uint64_t, bool) override {}
-  void on_member_lost(engine::ClientId, uint64_t, uint32_t, engine::Loss) override {}
+  void on_member_lost(engine::ClientId, uint64_t, uint32_t rank, engine::Loss) override {
+    fate_.lost.insert(rank);
+    fate_.told_ns = world_.events.now_ns();
+  }
   void on_finished(engine::ClientId, uint64_t, base::Status status) override {
-    if (!status.ok()) world_.problem = status;
+    fate_.status = status.code();
+    if (!status.ok() && !world_.mortal) world_.problem = status;
     account_.then([this] { ++world_.ended; });
   }
   void send(uint32_t, const wire::Message&, fabric::Bytes) override {}
@@ -155,7 +170,10 @@ class Service : public fabric::Fabric, engine::Observer, engine::Neighbours {
   double up_free_ns_ = 0, down_free_ns_ = 0, begun_ns_ = 0;
   uint64_t messages_ = 0;
   std::vector<model::Action> posts_;
-  bool awake_ = false;
+  bool awake_ = false, dead_ = false;
+  std::set<fabric::Peer> connected_, lost_;  // among the mortal
+  std::vector<fabric::Peer> ended_;          // of these: not told yet
+  Fate fate_;
   engine::Engine engine_;
 };
 

@@ -26,7 +26,7 @@
 
 namespace offpath::session {
 
-inline constexpr uint32_t kLinkVersion = 9;
+inline constexpr uint32_t kLinkVersion = 10;
 inline constexpr uint8_t kDoorbell = 'd';
 inline constexpr uint8_t kDetach = 'q';
 inline constexpr uint8_t kDetached = 'Q';

@@ -36,6 +36,7 @@ bool fields(Codec& codec, Of& m) {
     case Kind::fail:
       return codec(m.pull_id, m.status);
     case Kind::lost:
+    case Kind::gone:
     case Kind::reply:
       return route() && codec(m.status);
     case Kind::ping:

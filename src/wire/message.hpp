@@ -20,14 +20,16 @@
 //                               sender knows how many lie unused. Only to members that hello or pull has come from
 //   lost   any -> any           member `from` is gone, and operation `number` is given up because of it (or
 //                               kNoOperation)
+//   gone   any -> any           the service of member `from` is, with all its members. Whoever hears so for the first time says so to
+//                               those whom it has said hello to
 //   hello  any -> any           opens the connection, so that the death of the peer is noticed, and tells member `to`
-//                               that `from` has its end of the team
+//                               that `from` has its end of the team. Answered by what is gone
 //   task   what the nodes of a multicast operation tell each other, by a word; `from` tells `to` (engine/multicasts/multicasts.hpp)
 //   fetch  receiver -> sender   a pull that names chunks of a task's part, not an export; answered as a pull is, under its tag
 //   arrived  member `from` -> member `to`   in operation `number` all steps are done (graph::Ends): tag 1, of all members of the
 //                                           worker of `from` and of those before it, `count` in all; tag 2, of `from`
 //   ping   worker -> worker     "do you live?", and for how long there was no answer to that; the payload is the sender's fabric
-//                               address. Answered, by a pong with the answerer's, if it is known
+//                               address. Answered, by a pong with the answerer's
 //   pong   worker -> worker     where there was none for a while: for how long the answerer waited for processors since it last
 //                               told this peer
 //   batch  worker -> worker     the payload holds messages of the other kinds (batch.hpp)
@@ -52,7 +54,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 16;
+inline constexpr uint8_t kVersion = 17;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = base::kBlockLimitBytes;
 inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
@@ -96,7 +98,8 @@ enum class Kind : uint8_t {
   coded = 13,
   task = 14,
   fetch = 15,
-  arrived = 16
+  arrived = 16,
+  gone = 17
 };
 
 // Of Kind::task.
@@ -115,23 +118,23 @@ enum class Word : uint8_t {
 struct Message {
   Kind kind = Kind::hello;
   TeamId team;                             // all but data, coded, fail, batch, ping, pong
-  Channel channel = Channel::collectives;  // hello pull push done lost request reply
+  Channel channel = Channel::collectives;  // hello pull push done lost gone request reply
   uint64_t number = 0;                     // the same: of the operation in its channel; hello: 0
-  uint32_t from = 0;         // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
-  uint32_t to = 0;           // the same: the member it is for (lost: who is told; request, reply: who is asked)
-  uint32_t tag = 0;          // pull push done: which of from's exports to `to`; arrived: graph::Ends
-  int32_t status = 0;        // done fail lost reply: offpath_status_t
-  uint64_t pull_id = 0;      // pull data coded fail: chosen at random by the receiver
-  uint64_t bytes = 0;        // pull: most that is accepted; data, coded: length of the whole block
-  uint64_t offset = 0;       // data, coded: of this chunk in the block; pull: bytes of the block that may leave now
-  uint32_t codecs = 0;       // pull, fetch: a bit for each that the receiver can read; task: that all can
-  uint32_t length = 0;       // coded: of what the chunk means
-  uint32_t check = 0;        // coded: of that
-  uint8_t codec = 0;         // coded
-  uint8_t width = 0;         // coded: of the filter
-  uint64_t decode_ns = 0;    // done: that the receiver has spent on decoding
-  uint64_t waited_ns = 0;    // ping: for an answer; pong: for processors
-  Word word = Word::armed;   // task
+  uint32_t from = 0;        // the same: the member whose data it is (lost, gone: who is gone; request, reply: who asks)
+  uint32_t to = 0;          // the same: the member it is for (lost, gone: who is told; request, reply: who is asked)
+  uint32_t tag = 0;         // pull push done: which of from's exports to `to`; arrived: graph::Ends
+  int32_t status = 0;       // done fail lost gone reply: offpath_status_t
+  uint64_t pull_id = 0;     // pull data coded fail: chosen at random by the receiver
+  uint64_t bytes = 0;       // pull: most that is accepted; data, coded: length of the whole block
+  uint64_t offset = 0;      // data, coded: of this chunk in the block; pull: bytes of the block that may leave now
+  uint32_t codecs = 0;      // pull, fetch: a bit for each that the receiver can read; task: that all can
+  uint32_t length = 0;      // coded: of what the chunk means
+  uint32_t check = 0;       // coded: of that
+  uint8_t codec = 0;        // coded
+  uint8_t width = 0;        // coded: of the filter
+  uint64_t decode_ns = 0;   // done: that the receiver has spent on decoding
+  uint64_t waited_ns = 0;   // ping: for an answer; pong: for processors
+  Word word = Word::armed;  // task
   uint32_t chunk_bytes = 0;  // task: of the group
   uint64_t digest = 0;       // task, armed: of the lengths
   uint64_t rate = 0;         // task: bytes per second; go: of each sender

@@ -38,7 +38,7 @@ def _kinds(of: words.Row) -> dict[int, str]:
 
 REQUEST = struct.Struct("<IIQ40x")  # AttachRequest
 REPLY = struct.Struct("<IiIIIIiI1024x252s4x")  # AttachReply
-LINK_VERSION, OBSERVE, REPLACE, FAR = 9, 1, 3, 2
+LINK_VERSION, OBSERVE, REPLACE, FAR = 10, 1, 3, 2
 HEADER = struct.Struct("<8sIIQQIIiIQ")
 WORKER_NAMES, WORKER = _record("OBSERVED_WORKER")
 CLIENT_NAMES, CLIENT = _record("OBSERVED_CLIENT")

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/core/exchange.hpp"
+#include "engine/core/observer.hpp"
 #include "engine/core/team_spec.hpp"
 #include "memory/port.hpp"
 
@@ -35,6 +36,8 @@ struct Team {
   bool broken = false;         // a member is lost
   bool dead = false;           // a member's process is gone
   bool said_hello = false;
+  std::vector<uint32_t> greeted;  // workers: they watch each other with this one
+  std::map<uint32_t, Loss> gone;  // services that are, as is told to the others: by a member there
   bool removed = false;
   bool abandoned = false;                  // its client is gone
   offpath_status_t obituary = OFFPATH_OK;  // abandoned: what the others are told

@@ -18,21 +18,24 @@ constexpr size_t kAskedAtATime = 64;  // members: many may wait for one late one
 }
 
 Gathering::Gathering(const TeamSpec& spec, uint32_t radix)
-    : roster(spec.members), own(roster.worker_of(spec.rank)), by_worker(roster.size()), begins(workers() + 1) {
+    : roster(spec.members),
+      own(roster.worker_of(spec.rank)),
+      by_worker(roster.size()),
+      begins(workers() + 1),
+      words(plan(workers(), radix)) {
   for (const uint32_t worker : roster.worker_of()) ++begins[worker + 1];
   std::partial_sum(begins.begin(), begins.end(), begins.begin());
   std::vector<uint32_t> next = begins;
   for (uint32_t rank = 0; rank < roster.size(); ++rank) by_worker[next[roster.worker_of(rank)]++] = rank;
-  plan(radix);
 }
 
-// A round for each digit of the number of workers.
-void Gathering::plan(uint64_t radix) {
-  words.clear();
-  for (uint64_t stride = 1; stride < workers(); stride *= radix) {
-    for (uint64_t far = stride; far < std::min<uint64_t>(stride * radix, workers()); far += stride)
-      words.push_back({static_cast<uint32_t>(far), static_cast<uint32_t>(std::min(stride, workers() - far))});
+std::vector<Gathering::Word> Gathering::plan(uint32_t workers, uint64_t radix) {
+  std::vector<Word> words;
+  for (uint64_t stride = 1; stride < workers; stride *= radix) {
+    for (uint64_t far = stride; far < std::min<uint64_t>(stride * radix, workers); far += stride)
+      words.push_back({static_cast<uint32_t>(far), static_cast<uint32_t>(std::min(stride, workers - far))});
   }
+  return words;
 }
 
 bool Gathering::has_arrived(const Count& count, uint32_t worker) const {
@@ -56,7 +59,7 @@ Gathering::Count& Gathering::count_of(uint64_t number) {
 
 bool Gathering::lose(uint32_t rank) {
   if (!lost.insert(rank).second) return false;
-  plan(std::max<uint64_t>(workers(), 2));
+  words = plan(workers(), std::max<uint64_t>(workers(), 2));
   for (auto& [number, count] : open) count.said = 0;
   return true;
 }

@@ -23,6 +23,8 @@ struct Gathering {
     uint32_t ahead;
     uint32_t count;
   };
+  // In the order in which they are said: a round for each digit of the number of workers.
+  static std::vector<Word> plan(uint32_t workers, uint64_t radix);
   Gathering(const TeamSpec& spec, uint32_t radix);
   uint32_t workers() const { return static_cast<uint32_t>(roster.workers().size()); }
   uint32_t ahead(uint32_t count) const { return (own + count) % workers(); }
@@ -46,12 +48,9 @@ struct Gathering {
   const uint32_t own;
   std::vector<uint32_t> by_worker;  // members
   std::vector<uint32_t> begins;     // by worker: where its members begin there, and then the end
-  std::vector<Word> words;          // in the order in which they are said
+  std::vector<Word> words;          // by plan()
   std::set<uint32_t> lost;          // members
   std::map<uint64_t, Count> open;   // by operation
-
- private:
-  void plan(uint64_t radix);
 };
 
 class Peers;

@@ -11,26 +11,35 @@ using wire::Message;
 
 void Peers::lose_peer(fabric::Peer peer) {
   sender_.lose(peer);
-  std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> lost;
+  Members lost;
   for (const auto& [key, team] : core_.teams) {
     const auto found = std::find(team->peers.begin(), team->peers.end(), static_cast<int64_t>(peer));
     for (uint32_t rank = 0; found != team->peers.end() && rank < team->spec.members.size(); ++rank) {
       if (team->peer(rank) == static_cast<int64_t>(peer)) lost.emplace_back(team, rank);
     }
   }
-  // All of them are marked before any operation ends, so that the owner learns of all lost members at once.
-  for (const auto& [team, rank] : lost) {
-    tell_loss(*team, rank, Loss::service);
+  lose_members(lost, Loss::service);
+  const auto sought = sought_.extract(peer);
+  if (!lost.empty()) {
+    seek(lost.front().first->spec.members[lost.front().second].address);
+  } else if (!sought.empty()) {
+    seek(sought.mapped());
   }
-  for (const auto& [team, rank] : lost) lose_member(*team, rank, Loss::service);
-  if (const auto sought = sought_.extract(peer); !sought.empty()) seek(sought.mapped());
   runner_.settle();
+}
+
+// All of them are marked before any operation ends, so that the owner learns of all lost members at once.
+void Peers::lose_members(const Members& lost, Loss how) {
+  for (const auto& [team, rank] : lost) {
+    tell_loss(*team, rank, how);
+  }
+  for (const auto& [team, rank] : lost) lose_member(*team, rank, how);
 }
 
 // Its answer, or its own question, comes by a connection that both sides have made since, so both know of the loss.
 void Peers::seek(const std::vector<uint8_t>& address) {
   const auto again = fabric_.connect(address);
-  if (!again.ok() || sender_.is_lost(again.value())) return;
+  if (!again.ok() || sender_.is_lost(again.value())) return note_gone(address);
   if (sought_.try_emplace(again.value(), address).second) say_address(again.value(), Kind::ping, 0);
 }
 
@@ -67,17 +76,19 @@ void Peers::tell_loss(const Team& team, uint32_t rank, Loss how) {
 
 bool Peers::progress() {
   if (unreachable_.empty()) return false;
-  const auto losses = std::exchange(unreachable_, {});
-  for (const auto& [team, rank] : losses) {
-    if (team != nullptr) lose_member(*team, rank, Loss::service);
+  std::set<std::vector<uint8_t>> addresses;
+  for (const auto& [team, rank] : std::exchange(unreachable_, {})) {
+    if (team == nullptr || team->lost[rank] != 0) continue;
+    lose_member(*team, rank, Loss::service);
+    addresses.insert(team->spec.members[rank].address);
   }
+  for (const auto& address : addresses) seek(address);
   runner_.settle();
   return true;
 }
 
 void Peers::lose_member(Team& team, uint32_t rank, Loss how) {
   const bool process = how == Loss::process;
-  const bool is_new = team.lost[rank] == 0;
   tell_loss(team, rank, how);
   // What its own service says of it stands, whatever others still say: it is no connection that could be made again.
   if (team.lost[rank] != static_cast<uint8_t>(Loss::host)) team.lost[rank] = static_cast<uint8_t>(how);
@@ -90,7 +101,6 @@ void Peers::lose_member(Team& team, uint32_t rank, Loss how) {
     if (hopeless || needed_members(*operation)[rank] != 0) fail_for_loss(*operation, rank);
   }
   for (Room* room : rooms_) room->on_lost(team, rank);
-  if (is_new && how == Loss::service && !team.spec.members[rank].local) seek(team.spec.members[rank].address);
 }
 
 void Peers::give_up(Team& team) {
@@ -125,7 +135,9 @@ void Peers::fail_for_loss(Operation& operation, uint32_t rank) {
   Arrivals::add_waiting(operation, needed);
   for (lost.to = 0; lost.to < needed.size(); ++lost.to) {
     const bool reachable = lost.to != team.spec.rank && lost.to != rank && team.lost[lost.to] == 0;
-    if (reachable && needed[lost.to] != 0) send(team, lost.to, lost);
+    // Where a service is lost each that hears of it gives the operation up, too, and passes it on.
+    const bool is_next = team.dead || team.spec.members[lost.to].local || team.peer(lost.to) >= 0;
+    if (reachable && is_next && needed[lost.to] != 0) send(team, lost.to, lost);
   }
   // The result is complete. Who wants to know whether those of the others are sees that the team is broken.
   const bool complete = operation.graph.ends != graph::Ends::alone && operation.arrived && operation.status.ok();
@@ -150,7 +162,10 @@ bool Peers::pass_loss_on(Team& team, uint32_t to, uint64_t number) {
 void Peers::handle_lost(const Message& message) {
   const auto team = core_.find_team(message.team, message.to);
   if (team == nullptr || message.from >= team->spec.members.size() || message.from == team->spec.rank) return;
-  lose_member(*team, message.from, loss_of(message.status));
+  const Loss how = loss_of(message.status);
+  const bool is_sought = how == Loss::service && team->lost[message.from] == 0 && team->peer(message.from) >= 0;
+  lose_member(*team, message.from, how);
+  if (is_sought) seek(team->spec.members[message.from].address);
   // The sender gave this operation up, so it will not complete its part.
   if (message.channel != wire::Channel::collectives) return;
   const auto operation = team->operations.find({.number = message.number});

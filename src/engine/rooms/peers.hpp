@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Peers: the members of teams as they are reached: who is there, where, silent or lost. members.cpp: what is said to them; near.cpp:
-// inside the service; absent.cpp: for teams that are not here yet, or no longer; silence.cpp: signs of life; loss.cpp: the dead. Owned
-// by the engine; on the worker's thread; blocks nobody. Whom the fabric cannot reach is lost with the next progress(). Internal
-// to engine/.
+// inside the service; absent.cpp: for teams that are not here yet, or no longer; silence.cpp: signs of life; watchers.cpp: who notices
+// whose death; loss.cpp: what follows. Owned by the engine; on the worker's thread; blocks nobody. Whom the fabric cannot reach is lost
+// with the next progress(). Internal to engine/.
 #pragma once
 
 #include "base/silence.hpp"
@@ -57,8 +57,11 @@ class Peers final : public Room {
   // Of those that were found unreachable while sending.
   bool progress() override;
 
-  // ---- members.cpp
+  // ---- watchers.cpp
+  // Of a team's first operation.
   void say_hello(Team& team);
+
+  // ---- members.cpp
   // `payload`: of requests and replies.
   void send(Team& team, uint32_t rank, const wire::Message& message, fabric::Bytes payload = {});
   // UINT32_MAX, and a loss to be reported, when the member cannot be reached.
@@ -100,6 +103,12 @@ class Peers final : public Room {
 
  private:
   void handle_hello(const wire::Message& message);
+  void handle_gone(const wire::Message& message);
+  std::vector<uint32_t> watched_by(const Team& team) const;
+  bool greet(Team& team, uint32_t rank);
+  void say_gone(Team& team, uint32_t to, uint32_t rank, Loss how);
+  void lose_service(const wire::TeamId& id, uint32_t rank, Loss how);
+  void note_gone(const std::vector<uint8_t>& address);
   void keep_early(const TeamKey& key, const wire::Message& message, fabric::Bytes payload);
   void forget_departed(const TeamKey& key);
   void say_lost(Team& team, uint32_t rank, int32_t obituary);
@@ -107,8 +116,10 @@ class Peers final : public Room {
   void say_address(fabric::Peer peer, wire::Kind kind, uint64_t waited_ns);
   void handle_sign_of_life(const wire::Message& message, fabric::Bytes address);
   void handle_lost(const wire::Message& message);
+  using Members = std::vector<std::pair<std::shared_ptr<Team>, uint32_t>>;
   void tell_loss(const Team& team, uint32_t rank, Loss how);
   void lose_member(Team& team, uint32_t rank, Loss how);
+  void lose_members(const Members& lost, Loss how);
   // Asks a service that was lost whether it lives, where the fabric reaches it again.
   void seek(const std::vector<uint8_t>& address);
   void note_found(const std::vector<uint8_t>& address);
@@ -126,12 +137,12 @@ class Peers final : public Room {
   std::map<TeamKey, std::shared_ptr<Team>> departed_;  // removed, or without a client
   std::deque<TeamKey> departed_order_;
   size_t departed_weight_ = 0;
-  std::unordered_set<fabric::Peer> given_up_;                            // for their silence
-  std::vector<uint8_t> own_address_;                                     // on the fabric
-  std::map<fabric::Peer, std::vector<uint8_t>> sought_;                  // lost before: their addresses
-  std::map<fabric::Peer, Watched> watched_;                              // something is awaited from them
-  std::map<fabric::Peer, base::OwnWaits> own_waits_;                     // as they were told of them
-  std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> unreachable_;  // found while sending, told from progress()
+  std::unordered_set<fabric::Peer> given_up_;            // for their silence
+  std::vector<uint8_t> own_address_;                     // on the fabric
+  std::map<fabric::Peer, std::vector<uint8_t>> sought_;  // lost before: their addresses
+  std::map<fabric::Peer, Watched> watched_;              // something is awaited from them
+  std::map<fabric::Peer, base::OwnWaits> own_waits_;     // as they were told of them
+  Members unreachable_;                                  // found while sending, told from progress()
 };
 
 }  // namespace offpath::engine

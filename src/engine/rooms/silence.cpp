@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Services that give no sign of life while something is awaited from them: stopped, or behind a link that is cut. They
-// are asked by address, not by team: the other side's end of a team may well not be there yet. A service that was never
-// heard of is left alone, as it may not know this one. Its own clients notice its silence, and the fabric notices that
-// it cannot be reached. A service that answers late says for how long it waited for a processor. It may do so again,
-// and is given that much more time.
+// are asked by address, not by team: the other side's end of a team may well not be there yet, and it may never have
+// spoken to this one. A service that answers late says for how long it waited for a processor. It may do so again, and is
+// given that much more time.
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "engine/carriers/sender.hpp"
@@ -30,8 +29,7 @@ std::set<fabric::Peer> Peers::awaited_peers() const {
     for (uint32_t rank = 0; rank < needed.size(); ++rank) {
       if (Calls::awaits(*team, rank)) needed[rank] = 1;
       const bool reached = team->peer(rank) >= 0 && team->lost[rank] == 0;
-      const bool heard = team->exchange.is_present(rank);
-      if (needed[rank] != 0 && reached && heard) out.insert(static_cast<fabric::Peer>(team->peer(rank)));
+      if (needed[rank] != 0 && reached) out.insert(static_cast<fabric::Peer>(team->peer(rank)));
     }
   }
   return out;
@@ -80,7 +78,11 @@ void Peers::say_address(fabric::Peer peer, Kind kind, uint64_t waited_ns) {
 
 // `address`: of the service that asks, or answers.
 void Peers::handle_sign_of_life(const Message& message, fabric::Bytes address) {
-  const auto peer = fabric_.find(address);
+  std::optional<fabric::Peer> peer = fabric_.find(address);
+  if (!peer && message.kind == Kind::ping) {
+    const auto made = fabric_.connect(address);
+    if (made.ok()) peer = made.value();
+  }
   if (!peer || sender_.is_lost(*peer)) return;
   if (const auto sought = sought_.extract(*peer); !sought.empty()) note_found(sought.mapped());
   if (message.kind == Kind::ping) {

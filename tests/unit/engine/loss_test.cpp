@@ -253,6 +253,45 @@ TEST_F(Loss, OfConnectionsAtAnyMomentHangsNobodyAndTheNextTeamIsWhole) {
   EXPECT_GT(failed, 0U);
 }
 
+// Of twelve each watches seven. Nobody waits for anything.
+TEST_F(Loss, OfAServiceIsToldToThoseThatHaveNoConnectionToItAndOfAConnectionIsNot) {
+  engine::Config config = Cluster::small_chunks();
+  config.arrivals_radix = 2;
+  Cluster c(12, 12, 3, config, memory::make_direct(), 1);
+  const auto t = c.make_team(everybody(12), 1);
+  for (uint32_t rank = 0; rank < 12; ++rank) c.engine_of(rank).post(t[rank], 0, graph::Graph(), 0);
+  c.settle();
+  EXPECT_FALSE(c.fabric_of(3).find(c.fabric_of(6).address()));
+  const bool parted = c.disconnect(0, 1);
+  c.settle();
+  for (uint32_t rank = 0; rank < 12; ++rank) EXPECT_EQ(c.lost_members(rank).size(), parted && rank < 2 ? 1U : 0U);
+  EXPECT_TRUE(!parted || c.how_lost(0, 1001, 1) == engine::Loss::connection);
+  c.cut_node(6);
+  c.settle();
+  for (uint32_t rank = 0; rank < 12; ++rank) {
+    EXPECT_TRUE(rank == 6 || c.how_lost(rank, 1001, 6) == engine::Loss::service) << "rank " << rank;
+  }
+  EXPECT_FALSE(c.fabric_of(3).find(c.fabric_of(6).address()));
+}
+
+// It watches another seven, which were told before it had its end of the team.
+TEST_F(Loss, OfAServiceIsHeardOfByAMemberThatComesLater) {
+  engine::Config config = Cluster::small_chunks();
+  config.arrivals_radix = 2;
+  Cluster c(12, 12, 3, config, memory::make_direct(), 1);
+  const auto begin = [&](uint32_t rank) {
+    c.engine_of(rank).post(c.join_team(everybody(12), 1, rank), 0, graph::Graph(), 0);
+    c.settle();
+  };
+  for (uint32_t rank = 0; rank < 12; ++rank) {
+    if (rank != 3) begin(rank);
+  }
+  c.cut_node(6);
+  c.settle();
+  begin(3);
+  EXPECT_EQ(c.how_lost(3, 1001, 6), engine::Loss::service);
+}
+
 TEST_F(Loss, AfterwardsNoUserMemoryIsTouched) {
   for (uint32_t rank = 0; rank < 4; ++rank) post(rank, 0);
   for (int i = 0; i < 60; ++i) cluster.step();

@@ -78,6 +78,28 @@ TEST_F(Silence, OfOneThatWasNeverHeardOfIsPatience) {
   for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.outcome(rank, 0), OFFPATH_OK);
 }
 
+TEST_F(Silence, OfOneThatNeverSpokeIsItsLossToAll) {
+  engine::Config by_few = config();
+  by_few.arrivals_radix = 2;
+  Cluster c(12, 12, 5, by_few, memory::make_direct(), 1);
+  const auto t = c.make_team(everybody(12), 1);
+  c.silence_node(6);
+  for (uint32_t rank = 0; rank < 12; ++rank) {
+    graph::Graph graph;
+    if (rank == 3) graph.pull(6, 0, graph::client_place(address_of(recv[0].data())), kBytes);
+    if (rank != 6) c.engine_of(rank).post(t[rank], 0, std::move(graph), 0);
+  }
+  for (uint64_t i = 0; i < 30; ++i) {
+    now_ns += kLimitNs / 10;
+    c.engine_of(3).watch(now_ns);
+    c.settle();
+  }
+  EXPECT_EQ(c.outcome(3, 0), OFFPATH_ERR_NOT_STARTED);
+  for (uint32_t rank = 0; rank < 12; ++rank) {
+    EXPECT_TRUE(rank == 6 || c.how_lost(rank, 1001, 6) == engine::Loss::silence) << "rank " << rank;
+  }
+}
+
 // It has said so after the first time.
 TEST_F(Silence, OfOneThatIsStarvedAgainIsPatience) {
   if (getenv("OFFPATH_TEST_FABRIC") != nullptr)

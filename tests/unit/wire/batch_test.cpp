@@ -38,7 +38,7 @@ TEST(Batch, GoldenBytes) {
   fail.status = -7;
   Bytes batch;
   append(batch, fail, {0xAA, 0xBB, 0xCC});
-  const Bytes expected{0x10, 0x00, 0x03, 0x00, 0x00, 0x00, 'O',  'p',  16,   5,    8,    7,   6,
+  const Bytes expected{0x10, 0x00, 0x03, 0x00, 0x00, 0x00, 'O',  'p',  17,   5,    8,    7,   6,
                        5,    4,    3,    2,    1,    0xf9, 0xff, 0xff, 0xff, 0xAA, 0xBB, 0xCC};
   EXPECT_EQ(batch, expected);
 }

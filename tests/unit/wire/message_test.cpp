@@ -13,9 +13,9 @@
 namespace offpath::wire {
 namespace {
 
-constexpr Kind kKinds[] = {Kind::hello, Kind::pull,    Kind::data,  Kind::done,   Kind::fail, Kind::lost,
-                           Kind::batch, Kind::request, Kind::reply, Kind::push,   Kind::ping, Kind::pong,
-                           Kind::coded, Kind::task,    Kind::fetch, Kind::arrived};
+constexpr Kind kKinds[] = {Kind::hello, Kind::pull,    Kind::data,  Kind::done,    Kind::fail, Kind::lost,
+                           Kind::batch, Kind::request, Kind::reply, Kind::push,    Kind::ping, Kind::pong,
+                           Kind::coded, Kind::task,    Kind::fetch, Kind::arrived, Kind::gone};
 
 std::vector<uint8_t> bytes_of(const Message& message) {
   uint8_t out[kMaxMessageBytes];
@@ -73,32 +73,33 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 10 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::hello, "4f70 11 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
     {Kind::pull,
-     "4f70 10 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 11 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000 0001020304050000 64636261"},
-    {Kind::data, "4f70 10 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::data, "4f70 11 03 5857565554535251 0b0a090807060000 0001020304050000"},
     {Kind::done,
-     "4f70 10 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff "
+     "4f70 11 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff "
      "7877767574737271"},
-    {Kind::fail, "4f70 10 05 5857565554535251 f9ffffff"},
-    {Kind::lost, "4f70 10 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::batch, "4f70 10 07"},
-    {Kind::request, "4f70 10 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
-    {Kind::reply, "4f70 10 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::push, "4f70 10 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
-    {Kind::ping, "4f70 10 0b 9897969594939291"},
-    {Kind::pong, "4f70 10 0c 9897969594939291"},
-    {Kind::coded, "4f70 10 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
+    {Kind::fail, "4f70 11 05 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 11 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::batch, "4f70 11 07"},
+    {Kind::request, "4f70 11 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::reply, "4f70 11 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::push, "4f70 11 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
+    {Kind::ping, "4f70 11 0b 9897969594939291"},
+    {Kind::pong, "4f70 11 0c 9897969594939291"},
+    {Kind::coded, "4f70 11 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
     {Kind::task,
-     "4f70 10 0e a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff 64636261 06 "
+     "4f70 11 0e a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff 64636261 06 "
      "a4a3a2a1 b8b7b6b5b4b3b2b1 c8c7c6c5c4c3c2c1 d4d3d2d1 e4e3e2e1"},
     {Kind::fetch,
-     "4f70 10 0f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 11 0f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000 64636261 f4f3f2f1 d4d3d2d1 e4e3e2e1"},
     {Kind::arrived,
-     "4f70 10 10 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 11 10 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "e4e3e2e1"},
+    {Kind::gone, "4f70 11 11 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
 };
 
 TEST(Message, GoldenBytes) {
@@ -112,7 +113,7 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {37, 69, 28, 53, 16, 41, 4, 37, 41, 41, 12, 12, 38, 78, 73, 45};
+  const size_t lengths[] = {37, 69, 28, 53, 16, 41, 4, 37, 41, 41, 12, 12, 38, 78, 73, 45, 41};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
@@ -123,7 +124,7 @@ Message trimmed(const Message& m) {
   const bool team =
       !chunk && m.kind != Kind::fail && m.kind != Kind::batch && m.kind != Kind::ping && m.kind != Kind::pong;
   const bool status = m.kind == Kind::done || m.kind == Kind::fail || m.kind == Kind::lost || m.kind == Kind::reply ||
-                      m.kind == Kind::task;
+                      m.kind == Kind::task || m.kind == Kind::gone;
   const bool fetch = m.kind == Kind::fetch;
   const bool pull = m.kind == Kind::pull || fetch || chunk || m.kind == Kind::fail;
   Message out;
@@ -208,7 +209,7 @@ TEST(Message, WrongHeadIsRefused) {
 
 TEST(Message, UnknownChannelIsRefused) {
   for (const Kind kind : {Kind::hello, Kind::pull, Kind::push, Kind::done, Kind::lost, Kind::request, Kind::reply,
-                          Kind::task, Kind::fetch}) {
+                          Kind::task, Kind::fetch, Kind::gone}) {
     auto bad = bytes_of(full(kind));
     for (int value = 3; value < 256; ++value) {
       bad[4 + sizeof(TeamId)] = static_cast<uint8_t>(value);
@@ -219,7 +220,7 @@ TEST(Message, UnknownChannelIsRefused) {
 
 TEST(Message, UnknownKindIsRefusedAtEveryLength) {
   for (int kind = 0; kind < 256; ++kind) {
-    if (kind >= 1 && kind <= 16) continue;
+    if (kind >= 1 && kind <= 17) continue;
     std::vector<uint8_t> bytes{'O', 'p', kVersion, static_cast<uint8_t>(kind)};
     while (bytes.size() <= kMaxMessageBytes) {
       ASSERT_FALSE(decode(bytes).ok()) << kind;
@@ -269,7 +270,7 @@ TEST(Message, ImpossibleBlocksAreRefused) {
 
 // A status is a small enum of the C API; anything else must not travel on into a program.
 TEST(Message, UnknownStatusIsRefused) {
-  for (const Kind kind : {Kind::done, Kind::fail, Kind::lost, Kind::reply}) {
+  for (const Kind kind : {Kind::done, Kind::fail, Kind::lost, Kind::reply, Kind::gone}) {
     Message m = full(kind);
     for (const int32_t status : {0, -1, -12}) {
       m.status = status;
