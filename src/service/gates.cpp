@@ -2,6 +2,7 @@
 #include "service/gates.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace offpath::service {
 
