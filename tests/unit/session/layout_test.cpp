@@ -191,7 +191,7 @@ TEST(Layout, RecordOfAWindow) {
 }
 
 TEST(Layout, AttachMessages) {
-  EXPECT_EQ(kLinkVersion, 9U);
+  EXPECT_EQ(kLinkVersion, 10U);
   EXPECT_EQ(static_cast<int>(RequestKind::attach), 0);
   EXPECT_EQ(static_cast<int>(RequestKind::observe), 1);
   EXPECT_EQ(static_cast<int>(RequestKind::agent), 2);
