@@ -13,7 +13,8 @@
 // Silence: watch() asks services that something is awaited from for a sign of life; one that gives none is lost.
 // Loss: when a member's service is lost, all unfinished operations of the team end, with OFFPATH_ERR_NOT_STARTED if
 // nothing for them ever came from it, else with OFFPATH_ERR_PEER_LOST; members that wait for us in that operation are
-// told, and where it is gone for good all are, each by some others (rooms/watchers.cpp). When a member's process is lost those that still need it end, always with OFFPATH_ERR_PEER_LOST.
+// told, and where it is gone for good all are, each by some others (rooms/watchers.cpp). When a member's process is lost
+// those that still need it end, always with OFFPATH_ERR_PEER_LOST.
 #pragma once
 
 #include "engine/coding/coder.hpp"

@@ -68,8 +68,7 @@ Loss loss_of(int32_t obituary) {
 
 void Peers::tell_loss(const Team& team, uint32_t rank, Loss how) {
   if (team.lost[rank] != 0) return;
-  const bool silent = team.peer(rank) >= 0 && given_up_.contains(static_cast<fabric::Peer>(team.peer(rank)));
-  if (how == Loss::service && silent) how = Loss::silence;
+  if (how == Loss::service && is_given_up(team, rank)) how = Loss::silence;
   if (how == Loss::host) how = Loss::service;
   core_.observer.on_member_lost(team.spec.client, team.spec.context, rank, how);
 }

@@ -113,6 +113,9 @@ class Peers final : public Room {
   void forget_departed(const TeamKey& key);
   void say_lost(Team& team, uint32_t rank, int32_t obituary);
   std::set<fabric::Peer> awaited_peers() const;
+  bool is_given_up(const Team& team, uint32_t rank) const {
+    return team.peer(rank) >= 0 && given_up_.contains(static_cast<fabric::Peer>(team.peer(rank)));
+  }
   void say_address(fabric::Peer peer, wire::Kind kind, uint64_t waited_ns);
   void handle_sign_of_life(const wire::Message& message, fabric::Bytes address);
   void handle_lost(const wire::Message& message);

@@ -57,8 +57,9 @@ bool Peers::greet(Team& team, uint32_t rank) {
   return true;
 }
 
-// The sender has opened the connection, to all members here. A team that is created here later hears of that member when it
-// asks for something. It hears of those that were gone before. Where a connection was made again, a team may have lost here whom it first speaks to there.
+// The sender has opened the connection, to all members here. A team that is created here later hears of that member when
+// it asks for something. The sender hears of those that were gone before. Where a connection was made again, a team may
+// have lost here whom it first speaks to there.
 void Peers::handle_hello(const Message& message) {
   bool has_told = false;
   for (auto next = core_.teams.lower_bound({message.team, 0}); next != core_.teams.end(); ++next) {
@@ -114,7 +115,7 @@ void Peers::lose_service(const wire::TeamId& id, uint32_t rank, Loss how) {
 
 // It was lost in some teams, and cannot be reached again.
 void Peers::note_gone(const std::vector<uint8_t>& address) {
-  std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> found;
+  Members found;
   for (const auto& [key, team] : core_.teams) {
     const Roster& members = team->spec.members;
     for (uint32_t rank = 0; team->broken && rank < members.size(); ++rank) {
@@ -124,8 +125,7 @@ void Peers::note_gone(const std::vector<uint8_t>& address) {
     }
   }
   for (const auto& [team, rank] : found) {
-    const bool silent = given_up_.contains(static_cast<fabric::Peer>(team->peer(rank)));
-    lose_service(team->spec.id, rank, silent ? Loss::silence : Loss::service);
+    lose_service(team->spec.id, rank, is_given_up(*team, rank) ? Loss::silence : Loss::service);
   }
 }
 

@@ -17,6 +17,8 @@ class Entries {
   // Precondition: the room is empty.
   Entries(Room& room, uint32_t executors);
 
+  // False: the room is too small for any.
+  bool fit() const { return plates_ != 0; }
   bool any_free() const { return !free_.empty() && board_.has_room(); }
   uint32_t in_use() const { return count_ - static_cast<uint32_t>(free_.size()); }
   // Precondition: one is free. False: there is no room for what it says.
@@ -45,7 +47,7 @@ class Entries {
   Room& room_;
   const tasks::Board& board_;
   const uint32_t count_;
-  const uint64_t plates_;  // one after the other
+  const uint64_t plates_;  // one after the other; 0: there is no room for them
   std::array<Job*, tasks::kEntries> jobs_{};
   std::vector<uint32_t> free_;
   int to_wake_ = 0;

@@ -29,6 +29,8 @@ Status Tasks::open() {
   auto board = tasks::Board::create(options_.room_bytes, options_.executors.count);
   if (!board.ok()) return board.status();
   auto shop = std::make_unique<Shop>(std::move(board.value()), options_.executors, bell_);
+  if (!shop->entries.fit())
+    return Status::error(OFFPATH_ERR_NO_MEMORY, "no room for tasks. Raise OFFPATH_TASK_ROOM_BYTES");
   if (const Status status = shop->executors.start_all(); !status.ok()) return status;
   shop_ = std::move(shop);
   for (uint32_t number = 0; number < executors(); ++number) watch_(shop_->executors.ended_fd(number), number);

@@ -55,6 +55,11 @@ TEST_F(OnBoard, AnExecutorFindsWhatATaskIs) {
   }
 }
 
+TEST(Entries, WithoutRoomForThemAreNone) {
+  Room room(std::move(tasks::Board::create(Entries::kPlateBytes, 2).value()));
+  EXPECT_FALSE(Entries(room, 2).fit());
+}
+
 TEST_F(OnBoard, ThereAreEightForEachExecutor) {
   for (uint32_t count = 0; count < 16; ++count) {
     ASSERT_TRUE(entries_.any_free());

@@ -47,6 +47,16 @@ class Guests : public ::testing::Test {
   uint64_t context_ = 1u << 20;
 };
 
+TEST_F(Guests, WithoutRoomForTasksNoFunctionIsRegistered) {
+  service::Tasks::Options options;
+  options.executors.count = 2;
+  options.room_bytes = service::Entries::kPlateBytes;
+  service::Tasks small(
+      options, -1, [] {}, [](int, uint32_t) {}, [](uint64_t, uint32_t, const service::TaskEnd&) {});
+  const service::Home home{memory::make_direct(), nullptr, 0, 0};
+  EXPECT_EQ(small.register_function(2, 0, home, function_).code(), OFFPATH_ERR_NO_MEMORY);
+}
+
 TEST_F(Guests, ATaskIsCollectedOnceAtATime) {
   ASSERT_TRUE(tasks_.is_open());
   const uint64_t came = say(tasks::encode_moved(kNumber, function_, tasks::Task{}, 4096));
